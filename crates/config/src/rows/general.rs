@@ -28,7 +28,7 @@ WebTlsCertFile: "web-tls-cert-file", [], Optional(any), "", PROTECTED | VOLATILE
 WebTlsKeyFile: "web-tls-key-file", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
     "Private key (PEM) of web-tls-cert-file. A protected one is opened with tls-key-file-pass.";
 WebRoot: "web-root", [], Optional(any), "", IMMUTABLE, Effective,
-    "Directory with the templates, routes and files of the site; empty for none. It is read again when a file changes.";
+    "Directory with the templates, routes and files of the site; empty for none. A relative path begins in `dir`. It is read again when a file changes.";
 WebKey: "web-key", [], Optional(any), "", IMMUTABLE, Effective,
     "Hash with the files of a site, by their paths; empty for none. It comes before web-root, path by path. A change is served at once.";
 WebKeyUsers: "web-key-users", [], Optional(any), "", IMMUTABLE, Effective,

@@ -1,7 +1,7 @@
 //! The directory of the site, which a thread of its own looks at: it is read again when a file has changed.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ pub(crate) fn watch(shared: &Arc<Shared>) -> io::Result<()> {
     if root.is_empty() {
         return Ok(());
     }
-    let root = PathBuf::from(root);
+    // CONFIG SET dir may change where relative paths begin.
+    let root = std::path::absolute(root)?;
     // Before it is read: a change in between is then seen as one.
     let mut seen = fingerprint(&root)
         .map_err(|e| io::Error::new(e.kind(), format!("web-root {}: {e}", root.display())))?;
