@@ -200,7 +200,7 @@ fn includes_are_read_where_they_stand() {
 #[test]
 fn lines_without_use_load_and_are_listed_once() {
     let (config, loaded) = text(
-        "bf.error-rate 0.1\ntls-dh-params-file a.pem\nbind-source-addr 10.0.0.1\n\
+        "bf.error-rate 0.1\ntls-dh-params-file a.pem\n\
          list-max-ziplist-entries 3\nio-threads 4\nio-threads 5\n\
          activedefrag yes\nappendonly no\nuser alice on >pw ~* \"+get\"\nrename-command FLUSHALL \"\"\n\
          rename-command CONFIG admin\n",
@@ -214,7 +214,6 @@ fn lines_without_use_load_and_are_listed_once() {
             "list-max-ziplist-entries",
             "activedefrag",
             "tls-dh-params-file",
-            "bind-source-addr",
             "io-threads"
         ]
     );
