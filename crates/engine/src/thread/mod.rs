@@ -211,7 +211,9 @@ impl Thread {
     #[inline]
     pub fn tick(&mut self, engine: &Engine) -> u64 {
         self.mono = engine.clock.monotonic_ns();
-        self.set_now();
+        if self.mono >= self.now_until {
+            self.set_now();
+        }
         self.mono
     }
 
