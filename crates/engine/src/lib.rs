@@ -28,6 +28,7 @@ pub mod ends;
 mod engine;
 mod exec;
 mod feed;
+mod feeders;
 mod helpers;
 pub mod journal;
 pub mod log;
@@ -66,6 +67,7 @@ pub use engine::{
 };
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
+pub use feeders::{FeedRequest, Urgency};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;

@@ -23,6 +23,7 @@ use replication::render::{GETACK, Renderer};
 use stream::Commands;
 
 use crate::acks::Acks;
+use crate::feeders::Told;
 
 /// Requests to acknowledge are remembered when they lie so far apart, in milliseconds, and so many of them.
 const REQUEST_MS: u64 = 5;
@@ -37,8 +38,8 @@ pub struct Replication {
     held_for_replicas: Arc<AtomicUsize>,
     /// Changes are rendered.
     pub(crate) renders: AtomicBool,
-    /// A thread that feeds has been woken and has not looked yet.
-    pub(crate) told: AtomicBool,
+    /// Whether a thread that feeds knows of the changes.
+    pub(crate) told: Told,
     /// Replicas with as little lag as `min-replicas-max-lag` asks for, when they were last looked at.
     pub good: AtomicUsize,
     /// What replies wait for.
@@ -137,7 +138,7 @@ impl Replication {
                 alone_since: 0,
             }),
             renders: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            told: Told::default(),
             good: AtomicUsize::new(0),
             acks: Acks::default(),
             counts: Counts::default(),

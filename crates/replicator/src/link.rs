@@ -570,7 +570,7 @@ impl Follower<'_> {
         drop(applying);
         stream.drain(..n);
         scan.consume(n);
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_soon();
         engine.journal.turn_over(self.thread.worker());
         let journal = &engine.journal;
         let durable = journal.is_on() && journal.shared.durable() >= self.thread.last_written();

@@ -359,6 +359,8 @@ impl Registry {
         }
         self.all.lock().push(replica);
         self.count(engine);
+        // What was rendered above is for all.
+        engine.feed_soon();
         Ok(answer)
     }
 
@@ -515,7 +517,7 @@ impl Registry {
         self.any_waiting.store(true, Relaxed);
         if !engine.is_replica() && engine.replication.renders() {
             engine.replication.state().append(GETACK);
-            engine.wake_feeding(None, usize::MAX);
+            engine.feed_now();
         }
     }
 }
