@@ -37,6 +37,7 @@ mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
+mod own_keys;
 mod page;
 pub mod process;
 pub mod pubsub;

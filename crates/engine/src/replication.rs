@@ -24,6 +24,7 @@ use stream::Commands;
 
 use crate::acks::Acks;
 use crate::feeders::Told;
+use crate::own_keys::OwnKeys;
 
 /// Requests to acknowledge are remembered when they lie so far apart, in milliseconds, and so many of them.
 const REQUEST_MS: u64 = 5;
@@ -44,6 +45,8 @@ pub struct Replication {
     pub good: AtomicUsize,
     /// What replies wait for.
     pub acks: Acks,
+    /// What this replica's clients have written, and is to expire.
+    pub own_keys: OwnKeys,
     /// `INFO`'s counts.
     pub counts: Counts,
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
@@ -141,6 +144,7 @@ impl Replication {
             told: Told::default(),
             good: AtomicUsize::new(0),
             acks: Acks::default(),
+            own_keys: OwnKeys::default(),
             counts: Counts::default(),
             applying: Mutex::new(()),
             stream_db: AtomicUsize::new(0),
