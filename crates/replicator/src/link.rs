@@ -119,7 +119,7 @@ impl Following {
     }
 
     /// Takes nothing from the primary any more, which stays the one that this server names.
-    pub(crate) fn cease(&self) {
+    pub fn cease(&self) {
         if let Some((primary, _)) = &*self.present.lock() {
             primary.stops.store(true, Relaxed);
             primary.up.store(false, Relaxed);
