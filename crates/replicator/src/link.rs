@@ -20,7 +20,7 @@ use engine::{
     Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Purpose, Session, Thread, Wire,
     log,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use replication::ReplId;
 use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
@@ -119,7 +119,7 @@ impl Following {
     }
 
     /// Takes nothing from the primary any more, which stays the one that this server names.
-    pub(crate) fn cease(&self) {
+    pub fn cease(&self) {
         if let Some((primary, _)) = &*self.present.lock() {
             primary.stops.store(true, Relaxed);
             primary.up.store(false, Relaxed);
@@ -319,7 +319,7 @@ impl Drop for Reports {
     }
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
     fn guard(&self) -> &Guard {
         &self.registry.guard
     }
@@ -369,6 +369,8 @@ impl Follower<'_> {
     /// Makes a connection and follows until it ends. Returns whether the stream has arrived.
     fn connect(&mut self) -> bool {
         let (engine, primary) = (self.engine, self.primary);
+        // DEBUG SLEEP has it.
+        drop(engine.replication.applying.lock());
         *primary.state.lock() = "connecting";
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let dial = engine.on_dial.read().clone();
@@ -572,10 +574,7 @@ impl Follower<'_> {
             ));
         }
         let engine = self.engine;
-        let applying = engine.replication.applying.lock();
-        if self.primary.stops.load(Relaxed) {
-            return Ok(());
-        }
+        let Some(applying) = self.lock_applying() else { return Ok(()) };
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
         self.guard().heard(engine);
@@ -596,6 +595,19 @@ impl Follower<'_> {
             link.acknowledge(self.now());
         }
         done
+    }
+
+    /// The right to execute; none when the link is to end. DEBUG SLEEP may have it for long.
+    fn lock_applying(&self) -> Option<MutexGuard<'a, ()>> {
+        loop {
+            if self.stops() {
+                return None;
+            }
+            let applying = self.engine.replication.applying.try_lock_for(TICK);
+            if let Some(applying) = applying {
+                return (!self.primary.stops.load(Relaxed)).then_some(applying);
+            }
+        }
     }
 
     /// Shows what waits for its end as the input of the primary's connection.
