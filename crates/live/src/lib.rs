@@ -12,12 +12,14 @@
 //! asked is handed out as a step that the caller takes. The behaviour is Centrifugo 6's, by its documentation and
 //! its sources; docs/live.md says where it differs.
 
+pub mod api;
 pub mod channel;
 pub mod code;
 mod json;
 pub mod options;
 pub mod origin;
 mod pattern;
+pub mod permission;
 pub mod subscription;
 pub mod token;
 

@@ -18,6 +18,7 @@ pub mod key;
 mod safety;
 mod verify;
 
+pub(crate) use claims::differs;
 pub use jwks::{Jwks, Lookup};
 pub use verify::{Config, Verifier};
 
