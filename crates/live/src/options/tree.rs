@@ -97,7 +97,7 @@ fn judge(
 ) -> bool {
     let is_set = value.is_some_and(|value| differs(row, value));
     match row.status {
-        Status::Supported | Status::AsGroup => return true,
+        Status::AsGroup => return true,
         Status::Refused(why) if is_set => {
             findings.problems.push(format!("`{path}` is not supported: {why}"))
         }
