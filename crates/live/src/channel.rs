@@ -40,13 +40,17 @@ impl Channels {
     /// Finds the namespace of a channel.
     ///
     /// # Errors
-    /// [`Error::UNKNOWN_CHANNEL`]: there is no such namespace.
+    /// [`Error::UNKNOWN_CHANNEL`]: there is no such namespace; [`Error::NOT_AVAILABLE`]: its channels are of a kind
+    /// that is not supported.
     pub fn find<'a>(&'a self, name: &'a str) -> Result<Channel<'a>, Error> {
         let (namespace, rest) = self.split(name);
         let namespace = match namespace {
             "" => &self.without_namespace,
             known => self.namespaces.get(known).ok_or(Error::UNKNOWN_CHANNEL)?,
         };
+        if !namespace.is_available {
+            return Err(Error::NOT_AVAILABLE);
+        }
         Ok(Channel { name, rest, namespace })
     }
 

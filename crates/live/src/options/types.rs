@@ -200,6 +200,8 @@ pub enum FromResp {
 pub struct Namespace {
     /// Its name; empty for channels without one.
     pub name: String,
+    /// The channels are of a kind that is supported; otherwise nothing may be done with them (108).
+    pub is_available: bool,
     /// Clients in a channel are listed.
     pub presence: bool,
     /// Joins and leaves are published.
