@@ -49,6 +49,7 @@ pub mod scripting;
 mod session;
 pub mod settings;
 mod shares;
+mod steps;
 mod table;
 mod take_input;
 mod thread;
@@ -74,6 +75,7 @@ pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
+pub use steps::Steps;
 pub use store::do_meanwhile;
 pub use table::{
     Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,
