@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,7 +22,7 @@ use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::conn::{Conn, INPUT};
 use super::count::add;
 use crate::Shared;
-use crate::web::Responder;
+use crate::web::{Peer, Responder};
 
 /// Answers of one turn, in bytes: with more, they are sent first.
 const OUT_STOP: usize = 256 * 1024;
@@ -36,6 +37,7 @@ pub(crate) struct WebConn {
     phase: Phase,
     /// Since when it is in this phase, in Unix milliseconds.
     since: i64,
+    peer: Peer,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +62,10 @@ impl WebConn {
         c.session.set_authenticated(true);
         // It is not read ahead, which is for commands.
         c.short = false;
-        Box::new(Self { pending: None, phase: Phase::Idle, since: engine.clock.wall_ms() as i64 })
+        let since = engine.clock.wall_ms() as i64;
+        let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
+        let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
+        Box::new(Self { pending: None, phase: Phase::Idle, since, peer })
     }
 
     fn enter(&mut self, phase: Phase, now: i64) {
@@ -133,6 +138,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     if c.readable && left < INPUT {
         have += receive(io, c, left)?;
     }
+    io.responder.peer = web.peer;
     let acted = io.thread.worker().lane.acted();
     let term = io.shared.engine.replication.acks.term();
     io.out.clear();
@@ -215,7 +221,7 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
             Ok((n, true)) => consumed += n,
             Ok((n, false)) => return Done { consumed: consumed + n, more: false },
             Err(bad) => {
-                io.responder.refuse(bad, &mut io.out.buf);
+                io.responder.refuse(io.shared, bad, &mut io.out.buf);
                 web.enter(Phase::Closing, now);
             }
         }
