@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::live::Blocks;
+
 const PARTS: usize = 16;
 /// Bytes that a page takes besides its own.
 const OVERHEAD: usize = 256;
@@ -24,6 +26,8 @@ pub struct Page {
     pub fields: Vec<u8>,
     /// The body.
     pub body: Arc<Vec<u8>>,
+    /// Its live blocks.
+    pub blocks: Blocks,
     /// Its tag, with quotes.
     pub etag: String,
     /// The version that its slot had before it was rendered.
@@ -36,7 +40,8 @@ pub struct Page {
 
 impl Page {
     fn bytes(&self, address: &str) -> usize {
-        self.fields.len() + self.body.len() + self.etag.len() + 2 * address.len() + OVERHEAD
+        let own = self.fields.len() + self.body.len() + self.blocks.bytes() + self.etag.len();
+        own + 2 * address.len() + OVERHEAD
     }
 }
 
@@ -157,6 +162,7 @@ mod tests {
             status: 200,
             fields: Vec::new(),
             body: Arc::new(vec![0; bytes]),
+            blocks: Blocks::default(),
             etag: String::new(),
             version: 1,
             made_by: (1, 1),

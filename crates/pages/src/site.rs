@@ -236,10 +236,10 @@ fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
     File { bytes, content_type: http1::mime::of(name), etag, modified }
 }
 
-/// A strong entity tag of some content: the same for the same bytes on one server.
+/// A strong entity tag of some content: the same for the same bytes on all servers.
 #[must_use]
 pub fn tag(bytes: &[u8]) -> String {
-    format!("\"{:016x}-{:x}\"", stdx::hash::hash64(bytes), bytes.len())
+    format!("\"{:016x}-{:x}\"", twox_hash::XxHash3_64::oneshot(bytes), bytes.len())
 }
 
 /// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or
