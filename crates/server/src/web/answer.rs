@@ -16,6 +16,7 @@ use resp::Out;
 use super::store::EngineStore;
 use super::{call, keys};
 use crate::Shared;
+use crate::net::{Outlets, Streaming};
 
 /// A page whose keys change while it is rendered is rendered so often before all keys are held.
 const TRIES: usize = 3;
@@ -27,10 +28,22 @@ pub(crate) struct Responder {
     site: Arc<Site>,
     session: Session,
     /// The date of answers, and its second.
-    date: String,
+    pub(super) date: String,
     second: u64,
     /// Where bodies of failed renderings are not logged again at once.
     failed_ms: i64,
+    /// The connections of this thread that have become streams.
+    pub(crate) outlets: Outlets,
+}
+
+/// What follows an answer.
+pub(crate) enum After {
+    /// The next request.
+    Keeps,
+    /// The end of the connection.
+    Ends,
+    /// A stream, for which at most so many bytes wait.
+    Streams(Box<dyn Streaming>, usize),
 }
 
 /// An answer that is not kept.
@@ -59,11 +72,28 @@ impl Responder {
             date: date(0),
             second: 0,
             failed_ms: 0,
+            outlets: Outlets::default(),
         })
     }
 
-    /// Answers a request. Returns whether the connection stays open.
+    /// Answers a request.
     pub(crate) fn respond(
+        &mut self,
+        shared: &Arc<Shared>,
+        thread: &mut Thread,
+        head: &Head<'_>,
+        body: &[u8],
+        out: &mut Out,
+    ) -> After {
+        self.refresh(shared, thread);
+        if let Some(after) = self.stream(shared, thread, head, body, out) {
+            return after;
+        }
+        if self.answer(shared, thread, head, body, out) { After::Keeps } else { After::Ends }
+    }
+
+    /// Answers a request for a page, a function or a file. Returns whether the connection stays open.
+    fn answer(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
@@ -71,7 +101,6 @@ impl Responder {
         body: &[u8],
         out: &mut Out,
     ) -> bool {
-        self.refresh(shared, thread);
         let keeps = head.keep_alive && !shared.stopping();
         let way = Way { keeps, minor: head.minor, bare: head.method == Method::Head };
         let reads = matches!(head.method, Method::Get | Method::Head);

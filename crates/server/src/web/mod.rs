@@ -6,6 +6,7 @@ mod call;
 mod keys;
 mod site;
 mod store;
+mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -18,7 +19,7 @@ use pages::site::{Source, merged};
 use pages::{Cache, Site};
 use parking_lot::{Mutex, RwLock};
 
-pub(crate) use answer::Responder;
+pub(crate) use answer::{After, Responder};
 pub(crate) use site::watch;
 
 /// The site that is served, and its finished pages.
