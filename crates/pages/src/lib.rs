@@ -15,6 +15,7 @@ pub mod cache;
 pub mod live;
 pub mod routes;
 pub mod site;
+mod tag;
 pub mod template;
 mod value;
 

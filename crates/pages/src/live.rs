@@ -21,7 +21,7 @@ pub const SCRIPT_PATH: &str = "/_apus/live.js";
 pub const SCRIPT: &str = include_str!("live.js");
 
 /// The script's tag, in quotes.
-pub static SCRIPT_TAG: LazyLock<String> = LazyLock::new(|| crate::site::tag(SCRIPT.as_bytes()));
+pub static SCRIPT_TAG: LazyLock<String> = LazyLock::new(|| crate::tag::tag(SCRIPT.as_bytes()));
 
 /// The script's address, which changes with it.
 static SCRIPT_ADDRESS: LazyLock<String> =

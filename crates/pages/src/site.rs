@@ -20,6 +20,7 @@ use template::Engine;
 
 use crate::Store;
 use crate::routes::Routes;
+pub use crate::tag::tag;
 use crate::template::{Asked, Rendered};
 
 /// Bytes of one file, which is kept in memory.
@@ -234,12 +235,6 @@ impl Site {
 fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
     let etag = tag(&bytes);
     File { bytes, content_type: http1::mime::of(name), etag, modified }
-}
-
-/// A strong entity tag of some content: the same for the same bytes on all servers.
-#[must_use]
-pub fn tag(bytes: &[u8]) -> String {
-    format!("\"{:016x}-{:x}\"", twox_hash::XxHash3_64::oneshot(bytes), bytes.len())
 }
 
 /// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or

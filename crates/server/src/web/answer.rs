@@ -13,6 +13,7 @@ use pages::template::{Asked, params};
 use pages::{Action, File, Found, Page, Route, Site};
 use resp::Out;
 
+use super::live::Live;
 use super::store::EngineStore;
 use super::{call, keys};
 use crate::Shared;
@@ -25,7 +26,7 @@ const SHARE_MIN: usize = 16 * 1024;
 
 /// What a thread needs to answer requests.
 pub(crate) struct Responder {
-    site: Arc<Site>,
+    pub(super) site: Arc<Site>,
     session: Session,
     /// The date of answers, and its second.
     pub(super) date: String,
@@ -34,6 +35,8 @@ pub(crate) struct Responder {
     failed_ms: i64,
     /// The connections of this thread that have become streams.
     pub(crate) outlets: Outlets,
+    /// The pages that they watch.
+    pub(super) live: Live,
 }
 
 /// What follows an answer.
@@ -52,6 +55,15 @@ struct Fresh<'a> {
     content_type: &'a str,
     headers: &'a [(String, String)],
     body: Vec<u8>,
+}
+
+/// A rendered page.
+struct Made {
+    page: Page,
+    /// It may be kept.
+    keeps: bool,
+    /// It depends on more than its keys and its address.
+    varies: bool,
 }
 
 /// What every answer depends on besides its content.
@@ -73,6 +85,7 @@ impl Responder {
             second: 0,
             failed_ms: 0,
             outlets: Outlets::default(),
+            live: Live::default(),
         })
     }
 
@@ -147,7 +160,7 @@ impl Responder {
         out.push(b'\n');
     }
 
-    fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
+    pub(super) fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
         let second = thread.cx.now as u64 / 1000;
         if second != self.second {
             self.second = second;
@@ -168,21 +181,33 @@ impl Responder {
         }
     }
 
-    /// Renders the template of a route, and keeps the page if it may be kept.
+    /// Renders the template of a route, and answers with the page.
     fn page(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
         head: &Head<'_>,
         way: &Way,
-        (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
+        of: (&Route, &str, Vec<(String, String)>, u64),
         out: &mut Out,
     ) {
-        let made = self.render(shared, thread, head, name, params, None);
-        let (page, keeps) = match made {
-            Ok(made) => made,
-            Err(status) => return self.error(shared, thread, head, way, status, out),
-        };
+        match self.make_page(shared, thread, head, of) {
+            Ok((page, _)) => self.send_page(head, way, &page, out),
+            Err(status) => self.error(shared, thread, head, way, status, out),
+        }
+    }
+
+    /// Renders the template of a route, and keeps the page if it may be kept. Returns also whether it depends on
+    /// more than its address; or the status of what went wrong.
+    fn make_page(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+        (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
+    ) -> Result<(Arc<Page>, bool), u16> {
+        let Made { page, keeps, varies } =
+            self.render(shared, thread, head, (name, params, None), true)?;
         let content_type = match route.content_type.as_str() {
             "" => type_of(name),
             own => own,
@@ -204,20 +229,42 @@ impl Responder {
             let max = shared.engine.config.bytes(Id::WebCacheSize) as usize;
             shared.web.cache.put(head.target.raw, Arc::clone(&page), max);
         }
-        self.send_page(head, way, &page, out);
+        Ok((page, varies))
     }
 
-    /// Renders a template at one moment of its keys. Returns the page, without fields, and whether it may be
-    /// kept; or the status of what went wrong.
+    /// The page that a request for it would be answered with: a kept one, or a new one. Returns also whether it
+    /// depends on more than its address; or the status of what went wrong.
+    pub(super) fn live_page(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+    ) -> Result<(Arc<Page>, bool), u16> {
+        let (user, rules) = shared.web.actor(&shared.engine).ok_or(500_u16)?;
+        let made_by = (self.site.number, rules);
+        if let Some(page) = valid(shared, thread.cx.now, head.target.raw, made_by) {
+            return Ok((page, false));
+        }
+        self.session.set_user(user);
+        let site = Arc::clone(&self.site);
+        let Found::Route(route, values) = site.routes().find(head.method, &head.target.path) else {
+            return Err(404);
+        };
+        let Action::Template(name) = &route.action else { return Err(404) };
+        let params = params(&route, values);
+        self.make_page(shared, thread, head, (&route, name, params, rules))
+    }
+
+    /// Renders a template at one moment of its keys, with parameters and perhaps further names. Its live blocks
+    /// are shown as such if it is `live`. Returns the page, without fields; or the status of what went wrong.
     fn render(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
         head: &Head<'_>,
-        name: &str,
-        params: Vec<(String, String)>,
-        data: Option<serde_json::Value>,
-    ) -> Result<(Page, bool), u16> {
+        (name, params, data): (&str, Vec<(String, String)>, Option<serde_json::Value>),
+        live: bool,
+    ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
         let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
@@ -230,7 +277,7 @@ impl Responder {
             if held {
                 thread.hold_for_page(engine);
             }
-            let asked = asked(head, params.clone(), data.clone());
+            let asked = asked(head, params.clone(), data.clone(), live);
             let session = &mut self.session;
             let keys = Vec::new();
             let mut store =
@@ -253,17 +300,19 @@ impl Responder {
                 continue;
             }
             let keeps = lasts && !rendered.varies && data.is_none();
-            let deadline = if keeps { thread.first_deadline(engine, 0, &keys) } else { None };
+            let has_end = keeps || !rendered.blocks.is_empty();
+            let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
             let page = Page {
                 status: 200,
                 fields: Vec::new(),
                 body: Arc::new(rendered.body),
+                blocks: rendered.blocks,
                 etag: String::new(),
                 version,
                 made_by: (0, 0),
                 deadline_ms: deadline.unwrap_or(i64::MAX),
             };
-            return Ok((page, keeps));
+            return Ok(Made { page, keeps, varies: rendered.varies });
         }
         Err(500)
     }
@@ -306,9 +355,10 @@ impl Responder {
             if let Some((user, _)) = shared.web.actor(engine) {
                 self.session.set_user(user);
             }
-            match self.render(shared, thread, head, &name, params.to_vec(), Some(data)) {
+            let of = (&*name, params.to_vec(), Some(data));
+            match self.render(shared, thread, head, of, false) {
                 Err(status) => self.error(shared, thread, head, way, status, out),
-                Ok((page, _)) => {
+                Ok(Made { page, .. }) => {
                     let body = page.body.to_vec();
                     let (status, content_type) = (answer.status, type_of(&name));
                     let headers = &answer.headers;
@@ -485,13 +535,13 @@ impl Responder {
         let site = Arc::clone(&self.site);
         let name = format!("{status}.html");
         let made = if site.has_template(&name) {
-            self.render(shared, thread, head, &name, Vec::new(), None).ok()
+            self.render(shared, thread, head, (&*name, Vec::new(), None), false).ok()
         } else {
             None
         };
         let file = site.file(&format!("/{name}"));
         let (content_type, body) = match (made, file) {
-            (Some((page, _)), _) => (type_of(&name), page.body.to_vec()),
+            (Some(Made { page, .. }), _) => (type_of(&name), page.body.to_vec()),
             (None, Some(file)) => (file.content_type, file.bytes.to_vec()),
             (None, None) => {
                 let text = format!("{status} {}\n", reason(status)).into_bytes();
@@ -512,7 +562,12 @@ fn valid(shared: &Shared, now: i64, address: &str, made_by: (u64, u64)) -> Optio
     valid.then_some(page)
 }
 
-fn asked(head: &Head<'_>, params: Vec<(String, String)>, data: Option<serde_json::Value>) -> Asked {
+fn asked(
+    head: &Head<'_>,
+    params: Vec<(String, String)>,
+    data: Option<serde_json::Value>,
+    live: bool,
+) -> Asked {
     let text = |(name, value): (&str, &[u8])| {
         (name.to_ascii_lowercase(), String::from_utf8_lossy(value).into_owned())
     };
@@ -524,6 +579,7 @@ fn asked(head: &Head<'_>, params: Vec<(String, String)>, data: Option<serde_json
         headers: head.fields().map(text).collect(),
         params,
         data,
+        live,
     }
 }
 

@@ -4,6 +4,7 @@
 mod answer;
 mod call;
 mod keys;
+mod live;
 mod site;
 mod store;
 mod streams;
@@ -28,6 +29,7 @@ pub(crate) struct Web {
     /// The number of the site, to look at without the lock.
     number: AtomicU64,
     pub(crate) cache: Cache,
+    pub(crate) live: live::Counts,
     parts: Mutex<Parts>,
     in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
@@ -58,6 +60,7 @@ impl Web {
             site: RwLock::new(Arc::new(Site::empty())),
             number: AtomicU64::new(0),
             cache: Cache::default(),
+            live: live::Counts::default(),
             parts: Mutex::default(),
             in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
@@ -77,6 +80,8 @@ impl Web {
         let number = site.number;
         *self.site.write() = Arc::new(site);
         self.number.store(number, SeqCst);
+        // Those who are watched are pages of the site before.
+        engine.tracking.pages.tell_all();
         log!(
             engine.log,
             Notice,
