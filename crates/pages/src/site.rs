@@ -4,6 +4,7 @@
 //!  routes          which request is answered by what        routes.rs
 //!  templates/…     templates, by their paths below this
 //!  public/…        files that are served as they are, below /
+//!  functions/…     libraries of functions (`.lua`), which the server loads
 //! ```
 //!
 //! A directory that has none of these three is served as it is. Names that begin with a dot are left out, and
@@ -243,6 +244,12 @@ fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
 pub fn is_path(path: &str) -> bool {
     let fits = |s: &str| !s.is_empty() && !s.starts_with('.') && !s.contains(['\\', '\0']);
     path.len() < 4096 && path.split('/').count() <= DEPTH_MAX && path.split('/').all(fits)
+}
+
+/// Whether this is the path of a library of functions, which the server is to have.
+#[must_use]
+pub fn is_library(path: &str) -> bool {
+    path.starts_with("functions/") && path.ends_with(".lua")
 }
 
 /// One site of two: the files of `over` come before those of `base` with the same paths.

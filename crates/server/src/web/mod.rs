@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod functions;
 mod keys;
 mod live;
 mod site;
@@ -31,6 +32,7 @@ pub(crate) struct Web {
     pub(crate) cache: Cache,
     pub(crate) live: live::Counts,
     parts: Mutex<Parts>,
+    functions: functions::Functions,
     in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
     /// Commands that templates may call.
@@ -62,6 +64,7 @@ impl Web {
             cache: Cache::default(),
             live: live::Counts::default(),
             parts: Mutex::default(),
+            functions: functions::Functions::default(),
             in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
             commands: engine.reading_commands(),
