@@ -62,7 +62,7 @@ pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use durability::Durability;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, Worker, random_id, random_repl_id,
+    Attention, ConfigHook, Engine, Fields, Options, Pause, Worker, random_id, random_repl_id,
 };
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};

@@ -7,11 +7,13 @@
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //!  live.rs: blocks of pages that are shown, and the events that keep them new
+//!  content.rs: bodies with their fields, as they are and compressed
 //! ```
 //!
 //! Nothing here knows a socket, and of the store only [`Store`]: whoever renders hands one in.
 
 pub mod cache;
+pub mod content;
 pub mod live;
 pub mod routes;
 pub mod site;
@@ -20,6 +22,7 @@ pub mod template;
 mod value;
 
 pub use cache::{Cache, Page};
+pub use content::Content;
 pub use live::Blocks;
 pub use routes::{Action, Found, Route};
 pub use site::{File, Site};

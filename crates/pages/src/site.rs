@@ -17,9 +17,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
+use http1::conditional::date;
+use http1::response::field;
 use template::Engine;
 
 use crate::Store;
+use crate::content::Content;
 use crate::routes::Routes;
 pub use crate::tag::tag;
 use crate::template::{Asked, Rendered};
@@ -51,14 +54,20 @@ pub struct Source {
 /// A file that is served as it is.
 #[derive(Debug)]
 pub struct File {
-    /// Its content.
-    pub bytes: Arc<Vec<u8>>,
+    /// Its body and fields.
+    pub content: Arc<Content>,
     /// Its type.
     pub content_type: &'static str,
-    /// A tag of its content, with quotes.
-    pub etag: String,
     /// When it was changed, in seconds of Unix time.
     pub modified: u64,
+}
+
+impl File {
+    /// Its bytes.
+    #[must_use]
+    pub fn body(&self) -> &Arc<Vec<u8>> {
+        &self.content.plain().body
+    }
 }
 
 /// See the module's text.
@@ -119,15 +128,22 @@ impl Site {
 
     fn add_file(&mut self, name: &str, source: &Source, before: Option<&Self>) {
         let path = format!("/{name}");
-        let mut file = file(name, Arc::clone(&source.bytes), source.modified);
-        // What has the same content as before was not changed.
-        if source.is_in_key
-            && let Some(old) = before.and_then(|site| site.files.get(&path))
-            && old.etag == file.etag
+        let etag = tag(&source.bytes);
+        let mut modified = source.modified;
+        // What has the same content as before was not changed, and its compressed forms stay.
+        if let Some(old) = before.and_then(|site| site.files.get(&path))
+            && old.content.plain().etag == etag
         {
-            file.modified = old.modified;
+            if source.is_in_key {
+                modified = old.modified;
+            }
+            if modified == old.modified {
+                let content = Arc::clone(&old.content);
+                self.files.insert(path, File { content, ..*old });
+                return;
+            }
         }
-        self.files.insert(path, file);
+        self.files.insert(path, file(name, &etag, Arc::clone(&source.bytes), modified));
     }
 
     fn add_template(
@@ -233,9 +249,16 @@ impl Site {
     }
 }
 
-fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
-    let etag = tag(&bytes);
-    File { bytes, content_type: http1::mime::of(name), etag, modified }
+fn file(name: &str, etag: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
+    let content_type = http1::mime::of(name);
+    let mut common = Vec::with_capacity(200);
+    field(&mut common, "Content-Type", content_type);
+    field(&mut common, "Last-Modified", &date(modified));
+    field(&mut common, "X-Content-Type-Options", "nosniff");
+    field(&mut common, "Cache-Control", "no-cache");
+    field(&mut common, "Accept-Ranges", "bytes");
+    let content = Arc::new(Content::new(content_type, etag, common, bytes));
+    File { content, content_type, modified }
 }
 
 /// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or
@@ -369,8 +392,8 @@ mod tests {
         let over = [source("public/b", "3", 9, true), source("routes", "GET /x x.html", 9, true)];
         let (site, errors) = Site::new(merged(&base, &over), &[], None);
         assert!(errors.is_empty() && site.has_routes_in_key(), "{errors:?}");
-        assert_eq!(*site.file("/a").expect("there").bytes, b"1");
-        assert_eq!(*site.file("/b").expect("there").bytes, b"3");
+        assert_eq!(**site.file("/a").expect("there").body(), b"1");
+        assert_eq!(**site.file("/b").expect("there").body(), b"3");
         assert_eq!(site.missing(), ["routes: GET /x: there is no template 'x.html'"]);
         let over = [source("public/b", "3", 20, true), source("public/c", "4", 20, true)];
         let (next, _) = Site::new(merged(&base, &over), &[], Some(&site));

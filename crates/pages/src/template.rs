@@ -3,9 +3,10 @@
 //! Bounds of one page: 1,000,000 steps, 64 MiB that are made and 16 MiB of output, 40 templates within
 //! templates, and 2 seconds. A command takes 20 steps, and its reply one for each 16 bytes.
 //! What it was asked is there by name: the parameters of the path by their own names, `query`, `headers`,
-//! `cookies`, and `request` with `method`, `path` and `host`. A page that looks at headers or cookies, at the
+//! `cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
@@ -31,8 +32,12 @@ pub struct Asked {
     pub method: &'static str,
     /// The decoded path.
     pub path: String,
-    /// The field Host.
+    /// The host that the client has asked.
     pub host: String,
+    /// `http` or `https`, as the client has it.
+    pub scheme: &'static str,
+    /// The client's address.
+    pub remote_addr: String,
     /// The query, encoded.
     pub query: String,
     /// All fields, by their names in lower case.
@@ -53,7 +58,7 @@ pub struct Rendered {
     /// It depends on more than the keys that it has read and its address.
     pub varies: bool,
     /// Its live blocks.
-    pub blocks: Blocks,
+    pub blocks: Arc<Blocks>,
 }
 
 /// The engine of a site, with its functions and without templates.
@@ -114,6 +119,8 @@ impl<'t> Host<'t> for Page<'_> {
                     pair("method", asked.method),
                     pair("path", &asked.path),
                     pair("host", &asked.host),
+                    pair("scheme", asked.scheme),
+                    pair("remote_addr", &asked.remote_addr),
                 ])
             }
             _ => None,
@@ -176,7 +183,7 @@ pub(crate) fn render(
     if !page.blocks.is_empty() {
         insert_script(&mut body, page.blocks.version());
     }
-    Ok(Rendered { body, varies: page.varies, blocks: page.blocks })
+    Ok(Rendered { body, varies: page.varies, blocks: Arc::new(page.blocks) })
 }
 
 /// The parameters of a route with their values.

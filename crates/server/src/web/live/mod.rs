@@ -25,8 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use engine::Engine;
 use engine::tracking::{Pages, Watcher};
-use pages::Page;
 
+use super::origin::Peer;
+use super::render::Shown;
 use crate::net::{At, Streaming};
 
 /// Milliseconds between two signs of life on a stream without events.
@@ -56,12 +57,14 @@ struct Show {
     address: Box<str>,
     /// The request, as text.
     asked: Arc<[u8]>,
+    /// Who has sent it.
+    peer: Peer,
     /// Its number as a reader of keys.
     reader: u64,
     /// Several streams may share it.
     is_shared: bool,
     streams: Vec<Stream>,
-    page: Arc<Page>,
+    page: Shown,
     /// The page is not the present one.
     is_due: bool,
     /// Before this it is not rendered again, in Unix milliseconds.
@@ -89,11 +92,18 @@ pub(crate) struct Live {
 /// What a stream begins with.
 struct Opening {
     address: Box<str>,
-    asked: Arc<[u8]>,
-    page: Arc<Page>,
-    is_shared: bool,
+    /// A page that is not watched yet; none: it is.
+    new: Option<New>,
     /// The version that the client has.
     has: Option<u64>,
+}
+
+/// A page that is to be watched.
+struct New {
+    asked: Arc<[u8]>,
+    peer: Peer,
+    page: Shown,
+    is_shared: bool,
 }
 
 impl Live {
@@ -104,21 +114,23 @@ impl Live {
         })
     }
 
-    /// The show that several streams share at an address.
-    fn shared(&self, address: &str) -> Option<&Show> {
-        self.shows.get(self.shared.get(address)?)
+    /// Whether there is a show at an address that several streams share.
+    fn is_shared(&self, address: &str) -> bool {
+        self.shared.contains_key(address)
     }
 
     /// Adds a stream. Returns its show.
     fn join(&mut self, at: &mut At<'_>, opening: Opening) -> u64 {
-        let Opening { address, asked, page, is_shared, has } = opening;
+        let Opening { address, new, has } = opening;
         let stream = Stream { id: at.id, has };
-        if is_shared && let Some(id) = self.shared.get(&address) {
-            if let Some(show) = self.shows.get_mut(id) {
+        let Some(New { asked, peer, page, is_shared }) = new else {
+            // It was there a moment ago, on this thread.
+            let id = self.shared.get(&address).copied().unwrap_or_default();
+            if let Some(show) = self.shows.get_mut(&id) {
                 show.streams.push(stream);
             }
-            return *id;
-        }
+            return id;
+        };
         let engine = &at.shared.engine;
         let table = &engine.tracking.pages;
         let reader = Pages::reader(stdx::hash::hash64(address.as_bytes()));
@@ -148,7 +160,7 @@ impl Live {
         if is_due {
             self.due.push(id);
         }
-        let show = Show { address, asked, reader, is_shared, streams, page, is_due, next_ms };
+        let show = Show { address, asked, peer, reader, is_shared, streams, page, is_due, next_ms };
         self.shows.insert(id, show);
         id
     }

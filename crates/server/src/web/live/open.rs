@@ -13,8 +13,9 @@ use http1::{Head, Limits, Method, form, head};
 use pages::live::{SCRIPT, SCRIPT_PATH, SCRIPT_TAG, STREAM_PATH, parse_version, script_query};
 use resp::Out;
 
-use super::{LiveStream, Opening};
+use super::{LiveStream, New, Opening};
 use crate::Shared;
+use crate::web::counts::NONE;
 use crate::web::{After, Responder, call};
 
 /// What all addresses of the port's own begin with.
@@ -34,6 +35,7 @@ impl Responder {
         if !head.target.path.starts_with(OWN) {
             return None;
         }
+        self.sent.row = NONE;
         let reads = matches!(head.method, Method::Get | Method::Head);
         match &*head.target.path {
             SCRIPT_PATH if reads => self.script(head, &mut out.buf),
@@ -52,9 +54,10 @@ impl Responder {
         Some(if keeps { After::Keeps } else { After::Ends })
     }
 
-    fn script(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+    fn script(&mut self, head: &Head<'_>, out: &mut Vec<u8>) {
         let unchanged = http1::conditional::is_unchanged(head, &SCRIPT_TAG, 0);
-        begin(out, if unchanged { 304 } else { 200 }, &self.date);
+        self.sent.status = if unchanged { 304 } else { 200 };
+        begin(out, self.sent.status, &self.date);
         field(out, "ETag", &SCRIPT_TAG);
         let is_exact = head.target.query == script_query();
         let keep = if is_exact { "public, max-age=31536000, immutable" } else { "no-cache" };
@@ -71,7 +74,8 @@ impl Responder {
     }
 
     /// The head of a stream, and how soon it is to be opened again when it ends: not by all at once.
-    fn begin_events(&self, head: &Head<'_>, out: &mut Vec<u8>) {
+    fn begin_events(&mut self, head: &Head<'_>, out: &mut Vec<u8>) {
+        self.sent.status = 200;
         begin(out, 200, &self.date);
         field(out, "Content-Type", "text/event-stream; charset=utf-8");
         field(out, "Cache-Control", "no-store");
@@ -82,7 +86,8 @@ impl Responder {
         out.extend_from_slice(format!("retry: {retry}\n\n").as_bytes());
     }
 
-    fn refuse_stream(&self, head: &Head<'_>, status: u16, out: &mut Vec<u8>) {
+    fn refuse_stream(&mut self, head: &Head<'_>, status: u16, out: &mut Vec<u8>) {
+        self.sent.status = status;
         begin(out, status, &self.date);
         match status {
             405 => field(out, "Allow", "GET"),
@@ -104,7 +109,8 @@ impl Responder {
         head: &Head<'_>,
     ) -> Result<Opening, u16> {
         // A page of another site may not have us render for its visitors.
-        if call::is_from_elsewhere(head) {
+        let origin = shared.web.origin(&shared.engine.config, self.peer, head);
+        if call::is_from_elsewhere(head, &origin.host) {
             return Err(403);
         }
         let most = shared.engine.config.int(Id::WebLiveMax) as u64;
@@ -117,9 +123,8 @@ impl Responder {
         // What the browser has got last; for its first stream, what the page has.
         let last = head.text("last-event-id").filter(|id| !id.is_empty());
         let has = last.or_else(|| asked("since")).and_then(parse_version);
-        if let Some(show) = self.live.shared(address) {
-            let (asked, page) = (Arc::clone(&show.asked), Arc::clone(&show.page));
-            return Ok(Opening { address: address.into(), asked, page, is_shared: true, has });
+        if self.live.is_shared(address) {
+            return Ok(Opening { address: address.into(), new: None, has });
         }
         let text = request(address, head)?;
         let whole = head::parse(&text, &Limits::default()).ok().flatten().ok_or(400_u16)?;
@@ -129,8 +134,8 @@ impl Responder {
             return Err(204);
         }
         let asked = if varies { text } else { bare(address, whole.host) };
-        let (address, asked) = (address.into(), asked.into());
-        Ok(Opening { address, asked, page, is_shared: !varies, has })
+        let new = New { asked: asked.into(), peer: self.peer, page, is_shared: !varies };
+        Ok(Opening { address: address.into(), new: Some(new), has })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use config::Id;
 use engine::Thread;
 use http1::{Limits, head};
-use pages::Page;
+use pages::Blocks;
 
 use super::{Counts, Live, Show};
 use crate::Shared;
@@ -26,7 +26,7 @@ impl Show {
     }
 
     /// Tells the streams of the page, unless they have it.
-    fn tell(&mut self, before: Option<&Page>, outlets: &mut Outlets, counts: &Counts) {
+    fn tell(&mut self, before: Option<&Blocks>, outlets: &mut Outlets, counts: &Counts) {
         let blocks = &self.page.blocks;
         let version = blocks.version();
         // Each of both is made once for all.
@@ -36,7 +36,6 @@ impl Show {
             if stream.has == Some(version) {
                 continue;
             }
-            let before = before.map(|page| &page.blocks);
             let follows = before.filter(|before| stream.has == Some(before.version()));
             let event = match follows {
                 Some(_) => change.get_or_insert_with(|| blocks.event(follows)),
@@ -151,6 +150,7 @@ impl Responder {
         let is_shared = show.is_shared;
         // It was read before.
         let Ok(Some(head)) = head::parse(&asked, &Limits::default()) else { return };
+        self.peer = show.peer;
         let made = self.live_page(shared, thread, &head);
         let Some(show) = self.live.shows.get_mut(&id) else { return };
         match made {
@@ -160,7 +160,7 @@ impl Responder {
             Ok((page, _)) => {
                 show.is_due = false;
                 let before = std::mem::replace(&mut show.page, page);
-                show.tell(Some(&before), &mut self.outlets, &shared.web.live);
+                show.tell(Some(&before.blocks), &mut self.outlets, &shared.web.live);
                 self.live.look_ms = self.live.look_ms.min(show.page.deadline_ms);
             }
             // Commands have to wait; or the page has an error, which the log tells. Streams have the last
