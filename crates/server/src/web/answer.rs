@@ -15,6 +15,7 @@ use resp::Out;
 
 use super::access::Line;
 use super::counts::{Answered, FILES, NONE, REFUSED, Rows, SAMPLE};
+use super::live::Live;
 use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
 use super::{call, keys};
@@ -30,8 +31,6 @@ pub(crate) struct Responder {
     second: u64,
     /// Where bodies of failed renderings are not logged again at once.
     failed_ms: i64,
-    /// The connections of this thread that have become streams.
-    pub(crate) outlets: Outlets,
     /// Who sends the requests of this turn.
     pub(crate) peer: Peer,
     /// What became of the request.
@@ -41,6 +40,10 @@ pub(crate) struct Responder {
     /// Requests until one is timed.
     untimed: u32,
     rows: Rows,
+    /// The connections of this thread that have become streams.
+    pub(crate) outlets: Outlets,
+    /// The pages that they watch.
+    pub(super) live: Live,
 }
 
 /// What follows an answer.
@@ -65,11 +68,12 @@ impl Responder {
             date: date(0),
             second: 0,
             failed_ms: 0,
-            outlets: Outlets::default(),
             peer: Peer::NONE,
             sent: Sent::default(),
             started: None,
             untimed: 0,
+            outlets: Outlets::default(),
+            live: Live::default(),
         })
     }
 
@@ -82,30 +86,19 @@ impl Responder {
         body: &[u8],
         out: &mut Out,
     ) -> After {
-        self.refresh(shared, thread);
-        if let Some(after) = self.stream(shared, thread, head, body, out) {
-            return after;
-        }
-        if self.answer(shared, thread, head, body, out) { After::Keeps } else { After::Ends }
-    }
-
-    /// Answers a request for a page, a function or a file. Returns whether the connection stays open.
-    fn answer(
-        &mut self,
-        shared: &Shared,
-        thread: &mut Thread,
-        head: &Head<'_>,
-        body: &[u8],
-        out: &mut Out,
-    ) -> bool {
         let logs = shared.web.access.is_on();
         self.sent = Sent::default();
         self.untimed = self.untimed.wrapping_add(1);
         let timed = logs || self.untimed.is_multiple_of(SAMPLE);
         self.started = timed.then(Instant::now);
-        let keeps = self.act(shared, thread, head, body, out);
+        self.refresh(shared, thread);
+        let after = match self.stream(shared, thread, head, body, out) {
+            Some(after) => after,
+            None if self.answer(shared, thread, head, body, out) => After::Keeps,
+            None => After::Ends,
+        };
         self.note(shared, Some(head), logs);
-        keeps
+        after
     }
 
     /// Counts an answer, and logs it.
@@ -139,8 +132,8 @@ impl Responder {
         self.started.get_or_insert_with(Instant::now);
     }
 
-    /// What an answer is; it is counted behind.
-    fn act(
+    /// Answers a request for a page, a function or a file. Returns whether the connection stays open.
+    fn answer(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
@@ -202,7 +195,7 @@ impl Responder {
         out.push(b'\n');
     }
 
-    fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
+    pub(super) fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
         let second = thread.cx.now as u64 / 1000;
         if second != self.second {
             self.second = second;
@@ -263,7 +256,8 @@ impl Responder {
             if let Some((user, _)) = shared.web.actor(engine) {
                 self.session.set_user(user);
             }
-            match self.render(shared, thread, head, &name, params.to_vec(), Some(data)) {
+            let of = (&*name, params.to_vec(), Some(data));
+            match self.render(shared, thread, head, of, false) {
                 Err(status) => self.error(shared, thread, head, way, status, out),
                 Ok(made) => {
                     let body = made.rendered.body;
@@ -323,7 +317,12 @@ impl Responder {
 }
 
 /// The kept page with this address, if it is what a rendering would make now.
-fn valid(shared: &Shared, now: i64, address: &str, made_by: (u64, u64)) -> Option<Arc<Page>> {
+pub(super) fn valid(
+    shared: &Shared,
+    now: i64,
+    address: &str,
+    made_by: (u64, u64),
+) -> Option<Arc<Page>> {
     let page = shared.web.cache.get(address)?;
     let id = Pages::reader(stdx::hash::hash64(address.as_bytes()));
     let valid = page.made_by == made_by

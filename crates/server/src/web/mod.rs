@@ -7,7 +7,9 @@ mod call;
 mod compress;
 mod counts;
 mod figures;
+mod functions;
 mod keys;
+mod live;
 mod origin;
 mod parts;
 mod render;
@@ -40,6 +42,7 @@ pub(crate) struct Web {
     site: RwLock<Arc<Site>>,
     /// The number of the site, to look at without the lock.
     number: AtomicU64,
+    pub(crate) live: live::Counts,
     pub(crate) cache: Arc<Cache>,
     compressor: compress::Compressor,
     pub(crate) access: Arc<access::AccessLog>,
@@ -47,6 +50,7 @@ pub(crate) struct Web {
     /// Proxies that are believed.
     trusted: RwLock<Arc<Networks>>,
     parts: Mutex<Parts>,
+    functions: functions::Functions,
     in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
     /// Commands that templates may call.
@@ -75,12 +79,14 @@ impl Web {
         Self {
             site: RwLock::new(Arc::new(Site::empty())),
             number: AtomicU64::new(0),
+            live: live::Counts::default(),
             cache: Arc::default(),
             compressor: compress::Compressor::default(),
             access: Arc::default(),
             counts: counts::Counts::default(),
             trusted: RwLock::new(trusted(&engine.config)),
             parts: Mutex::default(),
+            functions: functions::Functions::default(),
             in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
             commands: engine.reading_commands(),
@@ -128,6 +134,8 @@ impl Web {
         let number = site.number;
         *self.site.write() = Arc::new(site);
         self.number.store(number, SeqCst);
+        // Those who are watched are pages of the site before.
+        engine.tracking.pages.tell_all();
         log!(
             engine.log,
             Notice,

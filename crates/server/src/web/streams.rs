@@ -11,11 +11,10 @@ use crate::Shared;
 
 impl Responder {
     /// Begins a stream, if the request asks for one: writes the head of its answer.
-    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "there is no stream yet"))]
     pub(super) fn stream(
         &mut self,
-        _shared: &Arc<Shared>,
-        _thread: &mut Thread,
+        shared: &Arc<Shared>,
+        thread: &mut Thread,
         head: &Head<'_>,
         _body: &[u8],
         out: &mut Out,
@@ -24,14 +23,14 @@ impl Responder {
         if head.target.path == "/.trivial" {
             return Some(tests::begin(self, head, out));
         }
-        let _ = (head, out);
-        None
+        self.own(shared, thread, head, out)
     }
 
     /// Called once in each turn of the event loop, behind all commands and messages of the turn: producers
     /// append what these have come to.
-    #[expect(clippy::unused_self, reason = "there is no producer yet")]
-    pub(crate) fn turn(&mut self, _shared: &Arc<Shared>, _thread: &mut Thread) {}
+    pub(crate) fn turn(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
+        self.live_turn(shared, thread);
+    }
 }
 
 #[cfg(test)]
