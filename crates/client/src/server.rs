@@ -1,8 +1,9 @@
 //! One server: the connections to it that callers share, and those that one caller has for a while.
 
 use crate::config::Config;
-use crate::connection::{Connection, Resolve, Settings, Stats};
+use crate::connection::{Connection, Resolve, Settings};
 use crate::error::Result;
+use crate::metrics::Metrics;
 use crate::subscriber::Subscriber;
 use crate::topology::sentinel::Sentinels;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -105,8 +106,15 @@ impl Server {
         Ok(Exclusive { server: self.clone(), connection, is_clean: false })
     }
 
-    pub(crate) fn stats(&self) -> Vec<(Stats, usize)> {
-        self.shared.iter().map(|connection| (connection.stats(), connection.pending())).collect()
+    /// What spans say of it: nothing of where it is if that is for sentinels to say.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn peer(&self) -> crate::trace::Peer<'_> {
+        let address = self.sentinels.is_none().then_some(&self.config.address);
+        crate::trace::Peer { address, database: self.config.database }
+    }
+
+    pub(crate) fn count_into(&self, metrics: &mut Metrics) {
+        self.shared.iter().for_each(|connection| connection.count_into(metrics));
     }
 }
 
@@ -128,6 +136,13 @@ pub(crate) struct Exclusive {
     pub(crate) connection: Arc<Connection>,
     /// Nothing is under way on it, and its state is that of a new one.
     pub(crate) is_clean: bool,
+}
+
+#[cfg(feature = "tracing")]
+impl Exclusive {
+    pub(crate) fn peer(&self) -> crate::trace::Peer<'_> {
+        self.server.peer()
+    }
 }
 
 impl Drop for Exclusive {

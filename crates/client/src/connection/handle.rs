@@ -1,10 +1,11 @@
 //! The callers' side of a connection.
 
 use crate::connection::driver::{Driver, OnPush};
-use crate::connection::queue::{Queue, Stats};
+use crate::connection::queue::Queue;
 use crate::connection::settings::Settings;
 use crate::connection::stream::Stream;
 use crate::error::Result;
+use crate::metrics::Metrics;
 use std::sync::Arc;
 
 /// A handle; when the last one is dropped, the driver ends.
@@ -32,8 +33,9 @@ impl Connection {
         Arc::new(Self { queue })
     }
 
-    pub(crate) fn stats(&self) -> Stats {
-        self.queue.lock().stats
+    pub(crate) fn count_into(&self, metrics: &mut Metrics) {
+        let inner = self.queue.lock();
+        metrics.add(&inner.stats, inner.load());
     }
 
     /// Commands that wait for their replies.

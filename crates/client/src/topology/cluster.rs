@@ -215,6 +215,8 @@ impl Cluster {
         command: &Command,
         is_asking: bool,
     ) -> Result<Value> {
+        #[cfg(feature = "tracing")]
+        crate::trace::record_address(&tracing::Span::current(), address);
         let server = self.server(address);
         if command.is_blocking() {
             let mut exclusive = server.acquire().await?;
