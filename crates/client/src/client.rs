@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::connection::{Batch, Connection, Reply, Settings};
+use crate::connection::{Batch, Connection, Reply};
 use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
 use crate::error::{Error, Result};
@@ -30,6 +30,13 @@ enum Topology {
     /// One server, or the master that sentinels name; and one of its replicas for what only reads, if that is wanted.
     Server(Arc<Server>, Option<Arc<Server>>),
     Cluster(Arc<Cluster>),
+}
+
+/// Where a cache reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'c> {
+    Server(&'c Arc<Server>),
+    Cluster(&'c Arc<Cluster>),
 }
 
 impl Client {
@@ -163,11 +170,11 @@ impl Client {
         }
     }
 
-    /// How the connection of a cache is made.
-    pub(crate) fn settings_for_cache(&self) -> Result<Settings> {
+    /// Where a cache reads.
+    pub(crate) fn source(&self) -> Source<'_> {
         match &self.topology {
-            Topology::Server(master, _) => Ok(master.settings()),
-            Topology::Cluster(_) => Err(Error::usage("a cluster's client has no cache")),
+            Topology::Server(master, _) => Source::Server(master),
+            Topology::Cluster(cluster) => Source::Cluster(cluster),
         }
     }
 
@@ -195,16 +202,22 @@ impl Client {
     ///
     /// The connection cannot be made.
     pub async fn subscriber(&self) -> Result<Subscriber> {
-        self.server_for(None)?.subscriber().await
+        match &self.topology {
+            Topology::Server(master, _) => master.subscriber().await,
+            Topology::Cluster(cluster) => cluster.subscriber(None).await,
+        }
     }
 
-    /// A subscriber to sharded channels of the slot that a channel has.
+    /// A subscriber to sharded channels of the slot that a channel has; it goes with the slot when that moves.
     ///
     /// # Errors
     ///
     /// The connection cannot be made.
     pub async fn sharded_subscriber(&self, channel: impl AsRef<[u8]>) -> Result<Subscriber> {
-        self.server_for(Some(channel.as_ref()))?.subscriber().await
+        match &self.topology {
+            Topology::Server(master, _) => master.subscriber().await,
+            Topology::Cluster(cluster) => cluster.subscriber(Some(channel.as_ref())).await,
+        }
     }
 
     /// What the shared connections have done.

@@ -1,13 +1,13 @@
 //! One server: the connections to it that callers share, and those that one caller has for a while.
 
 use crate::config::Config;
-use crate::connection::{Connection, Resolve, Settings};
+use crate::connection::{Connection, Reconnect, Resolve, Settings};
 use crate::error::Result;
 use crate::metrics::Metrics;
 use crate::subscriber::Subscriber;
 use crate::topology::sentinel::Sentinels;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A server.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub(crate) struct Server {
     shared: Box<[Arc<Connection>]>,
     next: AtomicUsize,
     idle: Mutex<Vec<Arc<Connection>>>,
+    /// Subscribers and caches: they go where the server goes.
+    followers: Mutex<Vec<Weak<dyn Reconnect>>>,
 }
 
 impl Server {
@@ -43,8 +45,14 @@ impl Server {
         sentinels: Option<Arc<Sentinels>>,
         shared: Vec<Arc<Connection>>,
     ) -> Arc<Self> {
-        let (next, idle) = (AtomicUsize::new(0), Mutex::default());
-        let server = Arc::new(Self { config, sentinels, shared: shared.into(), next, idle });
+        let server = Arc::new(Self {
+            config,
+            sentinels,
+            shared: shared.into(),
+            next: AtomicUsize::new(0),
+            idle: Mutex::default(),
+            followers: Mutex::default(),
+        });
         if let Some(sentinels) = &server.sentinels {
             let watched = Arc::downgrade(&server);
             let tell = move |has_moved| match watched.upgrade() {
@@ -65,6 +73,15 @@ impl Server {
     pub(crate) fn reconnect(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.shared.iter().for_each(|connection| connection.reconnect());
+        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.reconnect());
+    }
+
+    /// Has something's connection made anew when the server is elsewhere.
+    pub(crate) fn follow(&self, follower: Weak<dyn Reconnect>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.retain(|follower| follower.strong_count() > 0);
+        followers.push(follower);
     }
 
     /// How its connections are made.
@@ -74,7 +91,9 @@ impl Server {
 
     /// A subscriber with a connection of its own.
     pub(crate) async fn subscriber(&self) -> Result<Subscriber> {
-        Subscriber::connect(self.settings()).await
+        let subscriber = Subscriber::connect(self.settings()).await?;
+        self.follow(subscriber.handle());
+        Ok(subscriber)
     }
 
     /// A connection that others use, too.

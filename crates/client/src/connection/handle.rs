@@ -8,6 +8,12 @@ use crate::error::Result;
 use crate::metrics::Metrics;
 use std::sync::Arc;
 
+/// What has a connection that can be made anew, because its server is elsewhere now.
+pub(crate) trait Reconnect: std::fmt::Debug + Send + Sync {
+    /// Breaks the connection.
+    fn reconnect(&self);
+}
+
 /// A handle; when the last one is dropped, the driver ends.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -43,14 +49,15 @@ impl Connection {
         self.queue.lock().pending()
     }
 
-    /// Breaks the connection, so that it is made anew.
-    pub(crate) fn reconnect(&self) {
-        self.queue.kick();
-    }
-
     /// Whether commands are refused: there is no connection now, or never again.
     pub(crate) fn is_down(&self) -> bool {
         self.queue.lock().is_down()
+    }
+}
+
+impl Reconnect for Connection {
+    fn reconnect(&self) {
+        self.queue.kick();
     }
 }
 
