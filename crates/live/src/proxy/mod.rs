@@ -29,6 +29,3 @@ pub enum Outcome {
 
 /// Most bytes of a response.
 pub const ANSWER_MAX: usize = 4 << 20;
-
-#[cfg(test)]
-mod tests;
