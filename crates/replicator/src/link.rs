@@ -211,8 +211,16 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     session.from_primary = true;
     session.select(engine.replication.stream_db());
     session.client.set_peer(Peer::Primary);
-    let mut follower =
-        Follower { engine, registry, primary, thread: &mut thread, session: &mut session, begin_anew: None, synced: Synced::default(), asked: false };
+    let mut follower = Follower {
+        engine,
+        registry,
+        primary,
+        thread: &mut thread,
+        session: &mut session,
+        begin_anew: None,
+        synced: Synced::default(),
+        asked: false,
+    };
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
         let began = Instant::now();
@@ -363,7 +371,11 @@ impl<'a> Follower<'a> {
             port,
             announce_ip: word(Id::ReplicaAnnounceIp),
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
-            resume: self.begin_anew.is_none().then(|| state.history.resume()).filter(|_| has_position),
+            resume: self
+                .begin_anew
+                .is_none()
+                .then(|| state.history.resume())
+                .filter(|_| has_position),
             why_full: self.begin_anew.unwrap_or("this server's data has no position in a history"),
             failover: Replicator::of(self.engine).failover.asks(),
             id: needs_grant(self.engine)
