@@ -119,6 +119,9 @@ fn at_moment(
         }
         engine.begin_rendering(size);
     }
+    // Before the state is locked.
+    let registry = &Replicator::of(engine).replicas;
+    let mains: Vec<_> = replicas.iter().map(|r| registry.main_of(r)).collect();
     let mut state = engine.replication.state();
     state.ensure_backlog(size);
     state.render();
@@ -130,8 +133,22 @@ fn at_moment(
         0
     };
     let (id, offset) = (state.history.id(), state.history.offset());
-    for replica in replicas {
-        replica.attach(&mut state, offset);
+    for (replica, main) in replicas.iter().zip(mains) {
+        // It has one stream, whoever else names it.
+        match main.filter(|main| main.state() == Some(State::WaitChannel)) {
+            None => replica.attach(&mut state, offset),
+            Some(main) => {
+                // It gets the stream at once, and the other connection only the copy.
+                main.attach(&mut state, offset);
+                main.about.lock().state = Some(State::BulkAndStream);
+                log!(
+                    engine.log,
+                    Notice,
+                    "Starting to deliver RDB and replication stream to replica: {}",
+                    main.name()
+                );
+            }
+        }
         let mut about = replica.about.lock();
         about.state = Some(State::WaitEnd);
         about.stream_on_ack = mark.is_some();

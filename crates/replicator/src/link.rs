@@ -13,7 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use config::{ClientClass, Config, Id};
+use config::{Appendfsync, ClientClass, Config, Id};
 use durable::Durable;
 use durable::load::{self, Source};
 use engine::{
@@ -30,10 +30,13 @@ use crate::guard::{Guard, needs_grant};
 use crate::replicas::Registry;
 use crate::stale::note_link;
 use crate::state::Replicator;
+use crate::synced::Synced;
 use crate::whole::Scan;
 
 /// How long the thread waits for bytes before it looks at the time, and whether it is to stop.
 const TICK: Duration = Duration::from_millis(100);
+/// How long the thread waits for the disk before it looks for more bytes.
+const DISK: Duration = Duration::from_millis(5);
 /// How long a connection may take to be made.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// Bytes of one read.
@@ -215,6 +218,8 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
         thread: &mut thread,
         session: &mut session,
         begin_anew: None,
+        synced: Synced::default(),
+        asked: false,
     };
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
@@ -264,6 +269,9 @@ struct Follower<'a> {
     session: &'a mut Session,
     /// The stream cannot be gone on with from where it stopped; why.
     begin_anew: Option<&'static str>,
+    /// What the disk has of the stream, and whether the primary has asked for more of it than that.
+    synced: Synced,
+    asked: bool,
 }
 
 /// What the link has reported since it was last looked at.
@@ -419,6 +427,10 @@ impl<'a> Follower<'a> {
                 link.fail(why, &mut |e| reports.take(engine, e));
             }
             self.count_held(&reports.stream);
+            if self.synced.waits() {
+                self.send(&mut *wire, &mut link, &mut reports);
+                self.note_synced(&mut link);
+            }
             link.tick(self.now(), &mut |e| reports.take(engine, e));
             *primary.state.lock() = link.role_state();
             *primary.transfer.lock() = link.transfer();
@@ -547,6 +559,7 @@ impl<'a> Follower<'a> {
         self.registry.disconnect_all(engine);
         link.loaded(self.now());
         self.begin_anew = None;
+        self.synced.forget();
         self.is_up_now();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Finished with success");
         Ok(())
@@ -598,13 +611,39 @@ impl<'a> Follower<'a> {
         scan.consume(n);
         engine.feed_soon();
         engine.journal.turn_over(self.thread.worker());
-        let journal = &engine.journal;
-        let durable = journal.is_on() && journal.shared.durable() >= self.thread.last_written();
-        link.applied(offset, durable.then_some(offset));
+        if engine.journal.is_on() {
+            self.synced.executed(self.thread.last_written(), offset);
+        } else {
+            self.synced.forget();
+        }
+        link.applied(offset, self.synced.offset());
         if self.primary.getack.swap(false, Relaxed) {
+            self.note_synced(link);
+            self.asked = self.synced.waits();
             link.acknowledge(self.now());
         }
         done
+    }
+
+    /// The disk may have more of the stream than it had. Whoever has asked is told at once.
+    fn note_synced(&mut self, link: &mut Link) {
+        let shared = &self.engine.journal.shared;
+        // Without a base, records that are durable are of no use.
+        if !self.synced.waits() || durable::journal::is_beginning(self.engine) {
+            return;
+        }
+        let policy: Appendfsync = self.engine.config.chosen(Id::Appendfsync);
+        if self.asked && policy == Appendfsync::Always {
+            // The disk is at it. What is read meanwhile would make the others wait for the next time.
+            shared.wait_for_progress(DISK);
+        }
+        if self.synced.durable(shared.durable()) {
+            link.synced(self.synced.offset());
+            if self.asked {
+                link.acknowledge(self.now());
+            }
+            self.asked &= self.synced.waits();
+        }
     }
 
     /// The right to execute; none when the link is to end. DEBUG SLEEP may have it for long.

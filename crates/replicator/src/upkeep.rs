@@ -34,6 +34,16 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
                 replica.payload.push_line(b"\n");
                 engine.feed_now();
             }
+            _ if replica.about.lock().waits_too_long(now as u64, timeout) => {
+                let name = replica.name();
+                log!(
+                    engine.log,
+                    Warning,
+                    "Disconnecting timedout replica (no connection for the copy): {}",
+                    name
+                );
+                replica.close(engine);
+            }
             _ if replica.about.lock().is_timed_out(now as u64, timeout) => {
                 let name = replica.name();
                 log!(

@@ -467,6 +467,11 @@ impl Link {
         (self.applied, self.fsynced) = (offset, fsynced);
     }
 
+    /// The stream is on disk up to this offset. The next acknowledgement says so.
+    pub fn synced(&mut self, fsynced: Option<i64>) {
+        self.fsynced = fsynced;
+    }
+
     /// Acknowledges now: the stream contains `REPLCONF GETACK *`. As with Redis, the offset is that
     /// before this command.
     pub fn acknowledge(&mut self, now_ms: u64) {
