@@ -89,6 +89,13 @@ def functions(c):
     return sorted(found)
 
 
+def both(x, y):
+    """Two texts from a little before where they differ."""
+    at = next((i for i, (a, b) in enumerate(zip(x, y)) if a != b), min(len(x), len(y)))
+    at = max(0, at - 150)
+    return f"{x[:40]} ... {x[at:at + 500]}  AND  ... {y[at:at + 500]}"
+
+
 def differences(ours, theirs, has_field_deadlines):
     """What differs between two servers, as text. Keys that expire while they are read are left out."""
     a, b = everything(ours, has_field_deadlines), everything(theirs, has_field_deadlines)
@@ -98,7 +105,7 @@ def differences(ours, theirs, has_field_deadlines):
         x, y = a.get(where), b.get(where)
         is_over = any(v is not None and isinstance(v[2], int) and 0 <= v[2] <= now for v in (x, y))
         if x != y and not is_over:
-            found.append(f"{where}: {x} and {y}")
+            found.append(f"{where}: {both(str(x), str(y))}")
     if functions(ours) != functions(theirs):
         found.append(f"functions: {functions(ours)} and {functions(theirs)}")
     return found
