@@ -107,6 +107,9 @@ pub struct Pause {
 /// those.
 pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
 
+/// Makes names and values for INFO.
+pub type Fields = Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>;
+
 /// The parts that an engine is made from.
 pub struct Options {
     /// The configuration.
@@ -220,6 +223,8 @@ pub struct Engine {
     pub tls_port: AtomicU32,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
+    /// Fields of INFO about the web port; set by its owner.
+    pub on_web_info: RwLock<Option<Fields>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
     pub on_dial: RwLock<Option<Dial>>,
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
@@ -317,6 +322,7 @@ impl Engine {
             tcp_port: AtomicU32::new(0),
             tls_port: AtomicU32::new(0),
             on_config: RwLock::default(),
+            on_web_info: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
             replication: Replication::new(random_repl_id(now)),

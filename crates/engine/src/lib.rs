@@ -49,6 +49,7 @@ pub mod scripting;
 mod session;
 pub mod settings;
 mod shares;
+mod steps;
 mod table;
 mod take_input;
 mod thread;
@@ -64,7 +65,7 @@ pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use durability::Durability;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, Worker, random_id, random_repl_id,
+    Attention, ConfigHook, Engine, Fields, Options, Pause, Worker, random_id, random_repl_id,
 };
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
@@ -74,6 +75,7 @@ pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
+pub use steps::Steps;
 pub use store::do_meanwhile;
 pub use table::{
     Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,

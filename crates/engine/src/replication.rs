@@ -296,6 +296,11 @@ impl State {
         self.renderer.forget_db();
     }
 
+    /// The database that the changes rendered so far have selected.
+    pub fn rendered_db(&self) -> Option<usize> {
+        self.renderer.db()
+    }
+
     /// The backlog, made if there is none: a replica keeps one for its own replicas.
     pub fn ensure_backlog(&mut self, size: usize) {
         let offset = self.history.offset();

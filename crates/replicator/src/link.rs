@@ -20,7 +20,7 @@ use engine::{
     Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Purpose, Session, Thread, Wire,
     log,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use replication::ReplId;
 use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
@@ -119,7 +119,7 @@ impl Following {
     }
 
     /// Takes nothing from the primary any more, which stays the one that this server names.
-    pub(crate) fn cease(&self) {
+    pub fn cease(&self) {
         if let Some((primary, _)) = &*self.present.lock() {
             primary.stops.store(true, Relaxed);
             primary.up.store(false, Relaxed);
@@ -208,8 +208,14 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     session.from_primary = true;
     session.select(engine.replication.stream_db());
     session.client.set_peer(Peer::Primary);
-    let mut follower =
-        Follower { engine, registry, primary, thread: &mut thread, session: &mut session, begin_anew: None };
+    let mut follower = Follower {
+        engine,
+        registry,
+        primary,
+        thread: &mut thread,
+        session: &mut session,
+        begin_anew: None,
+    };
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
         let began = Instant::now();
@@ -319,7 +325,7 @@ impl Drop for Reports {
     }
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
     fn guard(&self) -> &Guard {
         &self.registry.guard
     }
@@ -357,7 +363,11 @@ impl Follower<'_> {
             port,
             announce_ip: word(Id::ReplicaAnnounceIp),
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
-            resume: self.begin_anew.is_none().then(|| state.history.resume()).filter(|_| has_position),
+            resume: self
+                .begin_anew
+                .is_none()
+                .then(|| state.history.resume())
+                .filter(|_| has_position),
             why_full: self.begin_anew.unwrap_or("this server's data has no position in a history"),
             failover: Replicator::of(self.engine).failover.asks(),
             id: needs_grant(self.engine)
@@ -369,6 +379,8 @@ impl Follower<'_> {
     /// Makes a connection and follows until it ends. Returns whether the stream has arrived.
     fn connect(&mut self) -> bool {
         let (engine, primary) = (self.engine, self.primary);
+        // DEBUG SLEEP has it.
+        drop(engine.replication.applying.lock());
         *primary.state.lock() = "connecting";
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let dial = engine.on_dial.read().clone();
@@ -572,10 +584,7 @@ impl Follower<'_> {
             ));
         }
         let engine = self.engine;
-        let applying = engine.replication.applying.lock();
-        if self.primary.stops.load(Relaxed) {
-            return Ok(());
-        }
+        let Some(applying) = self.lock_applying() else { return Ok(()) };
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
         self.guard().heard(engine);
@@ -596,6 +605,19 @@ impl Follower<'_> {
             link.acknowledge(self.now());
         }
         done
+    }
+
+    /// The right to execute; none when the link is to end. DEBUG SLEEP may have it for long.
+    fn lock_applying(&self) -> Option<MutexGuard<'a, ()>> {
+        loop {
+            if self.stops() {
+                return None;
+            }
+            let applying = self.engine.replication.applying.try_lock_for(TICK);
+            if let Some(applying) = applying {
+                return (!self.primary.stops.load(Relaxed)).then_some(applying);
+            }
+        }
     }
 
     /// Shows what waits for its end as the input of the primary's connection.

@@ -351,7 +351,12 @@ impl Registry {
             }
         } else {
             replica.about.lock().pre_psync = true;
-            log!(engine.log, Notice, "Full copy for replica {}: it asked by SYNC, without a position", name);
+            log!(
+                engine.log,
+                Notice,
+                "Full copy for replica {}: it asked by SYNC, without a position",
+                name
+            );
         }
         if answer.is_none() {
             counts.full.fetch_add(1, Relaxed);

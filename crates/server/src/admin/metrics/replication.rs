@@ -64,7 +64,10 @@ fn primary(info: &Info<'_>, page: &mut Page) {
     let up = if info.get("master_link_status") == Some("up") { "1" } else { "0" };
     gauge("redis_master_link_up", "1 while the stream of the primary arrives.", &labels, up);
     for (field, help) in [
-        ("master_last_io_seconds_ago", "Seconds since the primary has said something; -1: the link is down."),
+        (
+            "master_last_io_seconds_ago",
+            "Seconds since the primary has said something; -1: the link is down.",
+        ),
         ("master_sync_in_progress", "1 while a full copy arrives or is loaded."),
         ("slave_repl_offset", "The offset up to which the stream has been executed."),
     ] {
@@ -98,7 +101,9 @@ mod tests {
         let first = "{slave_ip=\"10.0.0.1\",slave_port=\"7000\",slave_state=\"online\"}";
         let second = "{slave_ip=\"10.0.0.2\",slave_port=\"7001\",slave_state=\"wait_bgsave\"}";
         let mut expected = Vec::new();
-        for (name, values) in [("offset_bytes", [90, 0]), ("lag_bytes", [30, 120]), ("lag_seconds", [1, 0])] {
+        for (name, values) in
+            [("offset_bytes", [90, 0]), ("lag_bytes", [30, 120]), ("lag_seconds", [1, 0])]
+        {
             for (labels, value) in [first, second].iter().zip(values) {
                 expected.push(format!("redis_connected_slave_{name}{labels} {value}"));
             }
@@ -115,7 +120,8 @@ mod tests {
         );
         let labels = "{master_host=\"db\",master_port=\"6379\"}";
         let expected = [
-            "redis_slave_info{master_host=\"db\",master_port=\"6379\",read_only=\"1\"} 1".to_owned(),
+            "redis_slave_info{master_host=\"db\",master_port=\"6379\",read_only=\"1\"} 1"
+                .to_owned(),
             format!("redis_master_link_up{labels} 0"),
             format!("redis_master_last_io_seconds_ago{labels} -1"),
             format!("redis_master_sync_in_progress{labels} 1"),

@@ -9,6 +9,7 @@ mod general;
 mod memory;
 mod stats;
 mod topics;
+mod web;
 
 use std::fmt::Display;
 
@@ -100,6 +101,7 @@ static SECTIONS: &[Entry] = &[
     ("latencystats", "Latencystats", Shown::All, stats::latencies),
     ("cluster", "Cluster", Shown::Default, general::cluster),
     ("topics", "Topics", Shown::Default, topics::topics),
+    ("web", "Web", Shown::All, web::web),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),
     ("costs", "Costs", Shown::Named, costs::costs),
