@@ -306,6 +306,9 @@ class Worker(threading.Thread):
         if primary is None:
             raise Refused("none")
         self.conn = Conn(primary.address, 2.5)
+        # As Redis's documentation asks of clients: what a Sentinel says may be old.
+        if self.conn("ROLE")[0] != "master":
+            raise Refused("a replica")
         self.until = time.monotonic() + (60 if self.sticky else self.rng.uniform(0.2, 2))
 
     def run(self):
