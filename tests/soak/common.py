@@ -57,7 +57,7 @@ class Client:
         if kind in b"+(,":
             return rest
         if kind == b"-":
-            return ServerError(rest.decode())
+            return ServerError(rest.decode(errors="replace"))
         if kind == b":":
             return int(rest)
         if kind in b"$=":

@@ -9,8 +9,10 @@ def pairs(flat):
     return list(zip(flat[::2], flat[1::2]))
 
 
-def stream(reply):
-    """XINFO STREAM FULL without what is each server's own: its nodes, and when consumers were seen."""
+def stream(reply, strict=True):
+    """XINFO STREAM FULL without what is each server's own: its nodes, and when consumers were seen. Not `strict`: also
+    without what Redis does not tell its replicas: how many entries a group has read, deliveries of entries that a consumer
+    reads again, some consumers that have no entries."""
     fields = dict(pairs(reply))
     keep = (b"length", b"last-generated-id", b"max-deleted-entry-id", b"entries-added", b"entries",
             b"recorded-first-entry-id")
@@ -20,7 +22,12 @@ def stream(reply):
         consumers = sorted(
             (c[b"name"], c[b"pending"]) for c in (dict(pairs(one)) for one in g[b"consumers"])
         )
-        groups.append((g[b"name"], g[b"last-delivered-id"], g[b"entries-read"], g[b"pending"], consumers))
+        pending = g[b"pending"]
+        if not strict:
+            consumers = sorted((name, [p[:1] for p in theirs]) for name, theirs in consumers if theirs)
+            pending = [p[:2] for p in pending]
+        read = g[b"entries-read"] if strict else None
+        groups.append((g[b"name"], g[b"last-delivered-id"], read, pending, consumers))
     return [(k, fields.get(k)) for k in keep], sorted(groups, key=str)
 
 
@@ -55,7 +62,7 @@ def is_capable(c):
     return not isinstance(c.pipeline([encode("HPEXPIRETIME", "none", "FIELDS", 1, "f")])[0], ServerError)
 
 
-def everything(c, has_field_deadlines):
+def everything(c, has_field_deadlines, strict):
     """(database, key) to (type, value, deadline or -1)."""
     data = {}
     for db in range(16):
@@ -72,7 +79,7 @@ def everything(c, has_field_deadlines):
                 # It has expired since, or has been seen as another type.
                 data[db, key] = (kind, str(value), end)
                 continue
-            shown = READERS[kind][1](value)
+            shown = stream(value, strict) if kind == b"stream" else READERS[kind][1](value)
             if kind == b"hash" and has_field_deadlines and shown:
                 names = [f for f, _ in shown]
                 shown = (shown, c.do("HPEXPIRETIME", key, "FIELDS", len(names), *names))
@@ -89,16 +96,23 @@ def functions(c):
     return sorted(found)
 
 
-def differences(ours, theirs, has_field_deadlines):
+def both(x, y):
+    """Two texts from a little before where they differ."""
+    at = next((i for i, (a, b) in enumerate(zip(x, y)) if a != b), min(len(x), len(y)))
+    at = max(0, at - 150)
+    return f"{x[:40]} ... {x[at:at + 500]}  AND  ... {y[at:at + 500]}"
+
+
+def differences(ours, theirs, has_field_deadlines, strict):
     """What differs between two servers, as text. Keys that expire while they are read are left out."""
-    a, b = everything(ours, has_field_deadlines), everything(theirs, has_field_deadlines)
+    a, b = (everything(c, has_field_deadlines, strict) for c in (ours, theirs))
     now = int(time.time() * 1000) + 50
     found = []
     for where in sorted(a.keys() | b.keys()):
         x, y = a.get(where), b.get(where)
         is_over = any(v is not None and isinstance(v[2], int) and 0 <= v[2] <= now for v in (x, y))
         if x != y and not is_over:
-            found.append(f"{where}: {x} and {y}")
+            found.append(f"{where}: {both(str(x), str(y))}")
     if functions(ours) != functions(theirs):
         found.append(f"functions: {functions(ours)} and {functions(theirs)}")
     return found

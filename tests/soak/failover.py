@@ -306,6 +306,9 @@ class Worker(threading.Thread):
         if primary is None:
             raise Refused("none")
         self.conn = Conn(primary.address, 2.5)
+        # As Redis's documentation asks of clients: what a Sentinel says may be old.
+        if self.conn("ROLE")[0] != "master":
+            raise Refused("a replica")
         self.until = time.monotonic() + (60 if self.sticky else self.rng.uniform(0.2, 2))
 
     def run(self):
@@ -508,7 +511,7 @@ def run(options):
     cluster = Cluster(options)
     history, rng = History(), random.Random(options.seed)
     kinds, failovers, gaps = {}, 0, []
-    ok = True
+    ok, stuck = True, False
     try:
         primary = cluster.settle()
         cluster.know_replicas()
@@ -549,8 +552,11 @@ def run(options):
             ok = False
             print(f"FOUND {what}: {len(which)}, such as {which[:5]}")
     except (TimeoutError, Refused, Uncertain) as e:
-        ok = False
-        print("FAILED", repr(e))
+        # Nothing is known to be lost, but an operator would be needed: Sentinels that were short of processor time do
+        # nothing for 30 s (TILT), which is longer than a short window.
+        stuck, ok = True, False
+        print("TOTAL failovers", failovers, "faults", sum(kinds.values()), "stuck 1")
+        print("STUCK", repr(e))
     finally:
         cluster.stop()
         if ok or options.expect:
@@ -560,12 +566,14 @@ def run(options):
     if options.expect:
         print("expected to find something:", "found" if not ok else "NOTHING FOUND")
         return 1 if ok else 0
+    if stuck:
+        return 3
     return 0 if ok else 1
 
 
 def run_many(options):
     """Runs `--clusters` of these programs at a time, each with a seed of its own, until the time is over. Prints the sums
-    of their totals, and what those that found something have printed."""
+    of their totals, and what those that found something have printed. The status of one that got stuck is 3."""
     end, seed = time.monotonic() + options.seconds, options.seed
     sums, failed, lock = {"runs": 0}, [], threading.Lock()
 
@@ -579,7 +587,7 @@ def run_many(options):
             with lock:
                 add_total(sums, done.stdout)
                 print(f"seed {words[-3]}: exit {done.returncode};", *(f"{k} {n}" for k, n in sums.items()), flush=True)
-                if done.returncode:
+                if done.returncode not in (0, 3):
                     failed.append(words[-3])
                     print(done.stdout, flush=True)
 

@@ -85,10 +85,11 @@ class Chain:
         while True:
             self.wait_until_same_offset()
             found = []
+            strict = self.names[0] == "apus"
             with self.primary.client() as ours:
                 for name, server in zip(self.names[1:], self.servers[1:]):
                     with server.client() as theirs:
-                        found += [f"{name}: {d}" for d in differences(ours, theirs, self.has_field_deadlines)]
+                        found += [f"{name}: {d}" for d in differences(ours, theirs, self.has_field_deadlines, strict)]
             if not found or time.monotonic() > deadline:
                 return found
             time.sleep(0.2)

@@ -670,7 +670,7 @@ impl<'a> Follower<'a> {
     fn run(&mut self, input: &[u8]) -> (usize, Result<(), String>) {
         let engine = self.engine;
         self.thread.sync_clock(engine);
-        self.thread.cx.set_timeless(true, 0);
+        self.thread.cx.set_timeless(true, engine.clock.wall_ms() as i64);
         let mut parser = Parser::default();
         let mut out = Out::default();
         let errors = self.thread.worker().stats.error_replies.load(Relaxed);

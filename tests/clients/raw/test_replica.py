@@ -66,6 +66,24 @@ class Replica(unittest.TestCase):
         yield "redis", Redis(*QUICK, *options)
         yield "apus", Server(*QUICK, *options)
 
+    def test_times_of_delivery(self):
+        """The stream has them as XCLAIM with TIME; nothing expires on the thread that applies it."""
+        for kind, primary in self.primaries():
+            with self.subTest(kind), primary, Server() as replica:
+                self.follow(primary, replica)
+                with Client(primary.port) as p, Client(replica.port) as r:
+                    p("XADD", "x", "1-1", "f", "v")
+                    p("XGROUP", "CREATE", "x", "g", "0")
+                    p("XREADGROUP", "GROUP", "g", "c", "STREAMS", "x", ">")
+                    wait_until(lambda: caught_up(primary.port, replica.port), "caught up")
+
+                    def delivered(c):
+                        group = c("XINFO", "STREAM", "x", "FULL")[-1][0]
+                        return dict(zip(group[::2], group[1::2]))[b"pending"]
+
+                    self.assertGreater(delivered(p)[0][2], 0)
+                    self.assertEqual(delivered(r), delivered(p))
+
     def test_a_full_copy_and_the_stream(self):
         for threads in (1, 2):
             for kind, primary in self.primaries():
