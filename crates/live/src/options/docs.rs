@@ -40,6 +40,12 @@ pub fn reference() -> String {
                 table(&mut supported, inner, row.name);
             }
             (Status::AsGroup, _) => {}
+            (_, Kind::Group(inner)) => {
+                line(&mut listed, row, row.name);
+                let refused =
+                    flat(inner).into_iter().filter(|row| matches!(row.status, Status::Refused(_)));
+                refused.for_each(|inner| line(&mut listed, inner, &join(row.name, inner.name)));
+            }
             _ => line(&mut listed, row, row.name),
         }
     }
@@ -49,7 +55,7 @@ pub fn reference() -> String {
         let _ = write!(page, "\n## {title}\n\n{}\n\n{HEAD}", places(place));
         table(&mut page, rows, "");
     }
-    let _ = write!(page, "\n## Groups that do nothing here\n\n{HEAD}{listed}");
+    let _ = write!(page, "\n## What does nothing here\n\n{HEAD}{listed}");
     page
 }
 
