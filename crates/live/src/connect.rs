@@ -13,6 +13,7 @@ use crate::code::{Disconnect, Error, Refusal};
 use crate::options::{Namespace, Options};
 use crate::permission::Step;
 use crate::proxy::ConnectAnswer;
+pub use crate::proxy::Refreshed;
 use crate::subscription::{Source, SubscribeOptions};
 use crate::token::{ConnectToken, TokenError, TokenSubscription};
 
@@ -253,17 +254,6 @@ pub fn expiry(expire_at: i64, now_s: i64) -> Expiry {
         expires: expire_at > 0,
         ttl: if expire_at > 0 { u32::try_from(ttl).unwrap_or_default() } else { 0 },
     }
-}
-
-/// What a refresh changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refreshed {
-    /// When it expires, in seconds of the Unix clock; 0: never.
-    pub expire_at: i64,
-    /// Bytes about the connection or subscription; empty: as they are.
-    pub info: Vec<u8>,
-    /// JSON for proxies; `None`: as it is.
-    pub meta: Option<Vec<u8>>,
 }
 
 /// Decides on a refresh command. `subscribed` says of a channel whether the connection is subscribed, `of_token`

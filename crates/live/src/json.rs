@@ -268,10 +268,9 @@ impl Writer {
     }
 
     pub(crate) fn name(&mut self, name: &str) {
-        if let Some(comma) = self.commas.last_mut() {
-            if std::mem::replace(comma, true) {
-                self.out.push(b',');
-            }
+        let is_next = self.commas.last_mut().is_some_and(|comma| std::mem::replace(comma, true));
+        if is_next {
+            self.out.push(b',');
         }
         self.text(name);
         self.out.push(b':');

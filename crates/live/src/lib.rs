@@ -23,6 +23,7 @@ pub mod origin;
 mod pattern;
 pub mod permission;
 pub mod proxy;
+pub mod publication;
 pub mod rpc;
 pub mod subscription;
 pub mod timing;

@@ -40,6 +40,12 @@ pub fn reference() -> String {
                 table(&mut supported, inner, row.name);
             }
             (Status::AsGroup, _) => {}
+            (_, Kind::Group(inner)) => {
+                line(&mut listed, row, row.name);
+                let refused =
+                    flat(inner).into_iter().filter(|row| matches!(row.status, Status::Refused(_)));
+                refused.for_each(|inner| line(&mut listed, inner, &join(row.name, inner.name)));
+            }
             _ => line(&mut listed, row, row.name),
         }
     }
@@ -49,9 +55,29 @@ pub fn reference() -> String {
         let _ = write!(page, "\n## {title}\n\n{}\n\n{HEAD}", places(place));
         table(&mut page, rows, "");
     }
-    let _ = write!(page, "\n## Groups that do nothing here\n\n{HEAD}{listed}");
+    let _ = write!(page, "\n## What does nothing here\n\n{HEAD}{listed}");
+    page.push_str(DIFFERENCES);
     page
 }
+
+const DIFFERENCES: &str = "
+## Where the rules differ from Centrifugo's
+
+- A name that is no option stops the start; Centrifugo logs it. Durations are texts; Centrifugo takes a number as
+  nanoseconds. YAML and TOML are not read.
+- When the document of keys (JWKS) cannot be fetched, clients are told to try again (100); Centrifugo ends their
+  connections for good (3500). A key that is gone from its document counts for an hour and five minutes at most; in
+  Centrifugo for as long as it is used. A token that names an unknown key causes one fetch in ten seconds at most.
+- Tokens: base64url is strict, `crit` in a header is refused, RSA keys have 2048 to 8192 bits.
+- sub_refresh with an expired token is refused (109); in Centrifugo the subscription then never expires.
+- `client.connection_rate_limit` is connections in a second, as its documentation says.
+- Users of `client.user_id_http_header` have their personal channel, too.
+- A channel whose namespace is of a kind that is not supported is not available (108), to clients and to the API.
+- `server_tags_filter` in a proxy's answer is an error (100), `label_filter` and `all_users` in a request of the API
+  are not available (108): without them more clients would be reached than meant. Centrifugo without PRO leaves them
+  out.
+- Errors of the API say which field is wrong behind Centrifugo's text.
+";
 
 const HEAD: &str = "| option | default | |\n|---|---|---|\n";
 

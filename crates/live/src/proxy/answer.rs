@@ -7,7 +7,6 @@
 use super::Outcome;
 use crate::api::check::{self, PublishPlan};
 use crate::code::{Disconnect, Error, Refusal};
-use crate::connect::Refreshed;
 use crate::json::Object;
 use crate::options::{Namespace, Options, Proxy};
 use crate::subscription::{Source, SubscribeOptions};
@@ -49,6 +48,17 @@ pub struct PublishAnswer {
     pub version: u64,
     /// What versions are compared within.
     pub version_epoch: String,
+}
+
+/// What a refresh changes, by a proxy or a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refreshed {
+    /// When it expires, in seconds of the Unix clock; 0: never.
+    pub expire_at: i64,
+    /// Bytes about the connection or subscription; empty: as they are.
+    pub info: Vec<u8>,
+    /// JSON for proxies; `None`: as it is.
+    pub meta: Option<Vec<u8>>,
 }
 
 /// What a proxy says of a refresh.

@@ -12,7 +12,8 @@ mod answer;
 mod request;
 
 pub use answer::{
-    ConnectAnswer, PublishAnswer, Retry, connect, publish, refresh, rpc, sub_refresh, subscribe,
+    ConnectAnswer, PublishAnswer, Refreshed, Retry, connect, publish, refresh, rpc, sub_refresh,
+    subscribe,
 };
 pub use request::{Caller, Event, headers, request};
 

@@ -1,11 +1,11 @@
-//! Tokens of another library against the verifier: tokens/vectors.json, which tokens/generate.py wrote.
+//! Tokens of another library against the verifier: vectors.json, which generate.py wrote.
 
 use live::token::jwks::KeyName;
 use live::token::{Config, Jwks, Lookup, TokenError, Verifier};
 use serde_json::Value;
 
 fn vectors() -> Value {
-    serde_json::from_str(include_str!("tokens/vectors.json")).expect("the file is JSON")
+    serde_json::from_str(include_str!("vectors.json")).expect("the file is JSON")
 }
 
 fn config(value: &Value) -> Config {
