@@ -16,6 +16,7 @@ use resp::Out;
 use super::store::EngineStore;
 use super::{call, keys};
 use crate::Shared;
+use crate::live::Hub;
 use crate::net::{Outlets, Streaming};
 
 /// A page whose keys change while it is rendered is rendered so often before all keys are held.
@@ -28,12 +29,14 @@ pub(crate) struct Responder {
     site: Arc<Site>,
     session: Session,
     /// The date of answers, and its second.
-    pub(super) date: String,
+    pub(crate) date: String,
     second: u64,
     /// Where bodies of failed renderings are not logged again at once.
     failed_ms: i64,
     /// The connections of this thread that have become streams.
     pub(crate) outlets: Outlets,
+    /// The live channels of this thread, if there are any.
+    pub(super) hub: Option<Box<Hub>>,
 }
 
 /// What follows an answer.
@@ -73,6 +76,7 @@ impl Responder {
             second: 0,
             failed_ms: 0,
             outlets: Outlets::default(),
+            hub: None,
         })
     }
 
