@@ -147,9 +147,11 @@ for (const transport of ['websocket', 'sse', 'http_stream']) {
       for (let n = 1; n <= 3; n++) assert.equal((await api('publish', { channel, data: { n } })).body.result.offset, n);
       while (got.length < 3) await event(sub, 'publication');
       const again = event(sub, 'subscribed');
-      const { client: uid } = await (async () => { await a.ready(); return { client: a._client }; })();
-      assert.deepEqual((await api('disconnect', { user: '', client: uid, disconnect: { code: 4000, reason: 'again' } })).body, { result: {} });
-      await event(a, 'connecting');
+      const dropped = event(a, 'connecting');
+      const { clients } = await sub.presence();
+      const disconnect = { code: 4000, reason: 'again' };
+      assert.deepEqual((await api('disconnect', { user: '', client: Object.keys(clients)[0], disconnect })).body, { result: {} });
+      assert.equal((await dropped).code, 4000);
       for (let n = 4; n <= 8; n++) await api('publish', { channel, data: { n } });
       const { wasRecovering, recovered } = await again;
       assert.deepEqual([wasRecovering, recovered], [true, true]);
