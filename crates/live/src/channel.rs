@@ -42,16 +42,20 @@ impl Channels {
     /// # Errors
     /// [`Error::UNKNOWN_CHANNEL`]: there is no such namespace; [`Error::NOT_AVAILABLE`]: its channels are of a kind
     /// that is not supported.
-    pub fn find<'a>(&'a self, name: &'a str) -> Result<Channel<'a>, Error> {
-        let (namespace, rest) = self.split(name);
-        let namespace = match namespace {
+    pub fn namespace(&self, name: &str) -> Result<&Arc<Namespace>, Error> {
+        let namespace = match self.split(name).0 {
             "" => &self.without_namespace,
             known => self.namespaces.get(known).ok_or(Error::UNKNOWN_CHANNEL)?,
         };
-        if !namespace.is_available {
-            return Err(Error::NOT_AVAILABLE);
-        }
-        Ok(Channel { name, rest, namespace })
+        if namespace.is_available { Ok(namespace) } else { Err(Error::NOT_AVAILABLE) }
+    }
+
+    /// Finds the namespace of a channel and takes its name apart.
+    ///
+    /// # Errors
+    /// As [`Self::namespace`].
+    pub fn find<'a>(&'a self, name: &'a str) -> Result<Channel<'a>, Error> {
+        Ok(Channel { name, rest: self.split(name).1, namespace: self.namespace(name)? })
     }
 
     /// Finds the namespace of a channel that a client names, and checks the name.

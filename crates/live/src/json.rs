@@ -4,7 +4,7 @@
 //! their digits, objects their order. Everything else is read by its type, and an error names the field. Nothing
 //! here recurses: how deeply a value is nested does not matter.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -70,11 +70,6 @@ impl<'a> Object<'a> {
         Ok(self.read(name, "true or false")?.unwrap_or_default())
     }
 
-    /// A truth value, if it is there.
-    pub(crate) fn maybe_bool(&self, name: &str) -> Result<Option<bool>> {
-        self.read(name, "true or false")
-    }
-
     /// A number; 0 if it is not there.
     pub(crate) fn u64(&self, name: &str) -> Result<u64> {
         Ok(self.read(name, "an integer that is not negative")?.unwrap_or_default())
@@ -98,6 +93,11 @@ impl<'a> Object<'a> {
     /// A number, if it is there.
     pub(crate) fn maybe_i64(&self, name: &str) -> Result<Option<i64>> {
         self.read(name, "an integer")
+    }
+
+    /// Whether the field is a list.
+    pub(crate) fn is_list(&self, name: &str) -> bool {
+        self.raw(name).is_some_and(|text| text.starts_with('['))
     }
 
     /// A number with a fraction, if it is there.
@@ -243,32 +243,6 @@ impl<'de> Deserialize<'de> for Name<'de> {
     }
 }
 
-/// The values of a list, as they were written; for texts that are lists.
-pub(crate) struct Values<'a>(pub(crate) Vec<&'a RawValue>);
-
-impl<'de> Deserialize<'de> for Values<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct ValuesVisitor;
-        impl<'de> Visitor<'de> for ValuesVisitor {
-            type Value = Values<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                mut list: A,
-            ) -> std::result::Result<Values<'de>, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = list.next_element()? {
-                    values.push(value);
-                }
-                Ok(Values(values))
-            }
-        }
-        deserializer.deserialize_seq(ValuesVisitor)
-    }
-}
-
 /// Writes objects: fields whose values are zero are left out, as in Centrifugo's JSON.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
@@ -294,10 +268,9 @@ impl Writer {
     }
 
     pub(crate) fn name(&mut self, name: &str) {
-        if let Some(comma) = self.commas.last_mut() {
-            if std::mem::replace(comma, true) {
-                self.out.push(b',');
-            }
+        let is_next = self.commas.last_mut().is_some_and(|comma| std::mem::replace(comma, true));
+        if is_next {
+            self.out.push(b',');
         }
         self.text(name);
         self.out.push(b':');
@@ -324,13 +297,6 @@ impl Writer {
         if value != 0 {
             self.name(name);
             self.raw(value.to_string());
-        }
-    }
-
-    pub(crate) fn bool(&mut self, name: &str, value: bool) {
-        if value {
-            self.name(name);
-            self.raw("true");
         }
     }
 
@@ -432,7 +398,6 @@ mod tests {
         let mut writer = Writer::default().open();
         writer.string("a", "");
         writer.number("b", 0);
-        writer.bool("c", false);
         writer.string("d", "\"\n");
         writer.texts("e", &[("k".into(), "v".into())]);
         writer.strings("f", &["x", "y"]);

@@ -15,12 +15,18 @@
 pub mod api;
 pub mod channel;
 pub mod code;
+pub mod connect;
 mod json;
+pub mod limit;
 pub mod options;
 pub mod origin;
 mod pattern;
 pub mod permission;
+pub mod proxy;
+pub mod publication;
+pub mod rpc;
 pub mod subscription;
+pub mod timing;
 pub mod token;
 
 pub use channel::Channel;

@@ -24,11 +24,11 @@ fn find(options: &Options, channel: &str) -> Result<Arc<Namespace>, ApiError> {
     if channel.is_empty() {
         return Err(ApiError::BAD_REQUEST.because("`channel` is missing"));
     }
-    let found = options.channel.find(channel).map_err(|error: Error| match error.code {
+    let found = options.channel.namespace(channel).map_err(|error: Error| match error.code {
         108 => ApiError::NOT_AVAILABLE,
         _ => ApiError::UNKNOWN_CHANNEL,
     })?;
-    Ok(Arc::clone(found.namespace))
+    Ok(Arc::clone(found))
 }
 
 /// Checks a publication.

@@ -266,20 +266,11 @@ fn disconnect(params: &Object<'_>) -> Result<DisconnectUser> {
         Some(object) => {
             let code = object.u32("code").map_err(bad)?;
             let reason = object.string("reason").map_err(bad)?;
-            // What a close frame of WebSocket can carry (RFC 6455, 5.5 and 7.4).
-            if !(3000..5000).contains(&code) {
-                return Err(ApiError::BAD_REQUEST
-                    .because("`disconnect.code` must be from 3000 to 4999")
-                    .into());
-            }
-            if reason.len() > 123 {
-                return Err(ApiError::BAD_REQUEST
-                    .because("`disconnect.reason` has at most 123 bytes")
-                    .into());
-            }
             Disconnect { code, reason: reason.into() }
         }
     };
     let whitelist = params.strings("whitelist").map_err(bad)?;
-    Ok(DisconnectUser { target: target(params)?, disconnect: told, whitelist })
+    let made = DisconnectUser { target: target(params)?, disconnect: told, whitelist };
+    made.check()?;
+    Ok(made)
 }

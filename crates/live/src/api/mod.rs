@@ -14,6 +14,7 @@ pub mod check;
 mod decode;
 mod reply;
 mod request;
+mod words;
 
 pub use decode::{DecodeError, Legacy, decode, legacy};
 pub use reply::{
@@ -21,6 +22,7 @@ pub use reply::{
     encode, encode_batch, encode_error, encode_legacy,
 };
 pub use request::*;
+pub use words::from_words;
 
 /// Whether a request shows the key: in `X-API-Key`, in `Authorization: apikey KEY`, or as `api_key` in the query.
 /// An empty key lets nothing in.

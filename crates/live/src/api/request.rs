@@ -160,6 +160,23 @@ pub struct DisconnectUser {
     pub whitelist: Vec<String>,
 }
 
+impl DisconnectUser {
+    /// Checks that a close frame of WebSocket can carry what is told (RFC 6455, 5.5 and 7.4).
+    pub(super) fn check(&self) -> Result<(), ApiError> {
+        if !(3000..5000).contains(&self.disconnect.code) {
+            return Err(
+                ApiError::BAD_REQUEST.because("the code of `disconnect` must be from 3000 to 4999")
+            );
+        }
+        if self.disconnect.reason.len() > 123 {
+            return Err(
+                ApiError::BAD_REQUEST.because("the reason of `disconnect` has at most 123 bytes")
+            );
+        }
+        Ok(())
+    }
+}
+
 /// Changes when connections expire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refresh {

@@ -361,7 +361,7 @@ fn delta_fossil(tree: &Tree, findings: &mut Findings) -> bool {
 
 fn rpc(tree: &Tree, named: &Proxies, findings: &mut Findings) -> Rpc {
     let beside = tree.group("proxy");
-    let mut one = |item: &Tree, findings: &mut Findings| RpcNamespace {
+    let one = |item: &Tree, findings: &mut Findings| RpcNamespace {
         proxy: proxies::referred(item, "proxy", beside, named, findings),
     };
     let without_namespace = one(tree.group("without_namespace"), findings);

@@ -11,23 +11,24 @@ pub(super) const DEFAULT: &str = "default";
 
 /// The proxies of `proxies[]`.
 pub(super) fn named(root: &Tree, findings: &mut Findings) -> HashMap<String, Arc<Proxy>> {
-    let mut proxies = HashMap::new();
+    let mut proxies: HashMap<String, Arc<Proxy>> = HashMap::new();
     for item in root.list("proxies") {
         let name = item.text("name");
-        if !is_name(&name) {
-            findings.problems.push(format!(
-                "`{}` must have at least two characters of A-Z, a-z, 0-9, `-`, `_`, `.`",
-                item.at("name")
-            ));
+        let wrong = if !is_name(&name) {
+            Some("must have at least two characters of A-Z, a-z, 0-9, `-`, `_`, `.`".to_owned())
         } else if name == DEFAULT {
-            findings.problems.push(format!("`{}` must not be `{DEFAULT}`", item.at("name")));
+            Some(format!("must not be `{DEFAULT}`"))
         } else if proxies.contains_key(&name) {
-            findings
-                .problems
-                .push(format!("`{}`: there are two proxies {name:?}", item.at("name")));
-        } else if let Some(proxy) = proxy(item, &name, findings) {
-            proxies.insert(name, Arc::new(proxy));
+            Some(format!("is {name:?}, which another proxy is, too"))
+        } else {
+            None
+        };
+        if let Some(why) = wrong {
+            findings.problems.push(format!("`{}` {why}", item.at("name")));
+            continue;
         }
+        let made = proxy(item, &name, findings);
+        proxies.extend(made.map(|proxy| (name, Arc::new(proxy))));
     }
     proxies
 }

@@ -2,24 +2,24 @@
 
 /// An option, or a group of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub(super) struct Row {
     /// Its name within its group.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub(super) kind: Kind,
     /// Its value if it is not there, or there and zero, as in Centrifugo; empty: zero.
-    pub default: &'static str,
+    pub(super) default: &'static str,
     /// Whether it does something here.
-    pub status: Status,
+    pub(super) status: Status,
     /// What it is for.
-    pub doc: &'static str,
+    pub(super) doc: &'static str,
     /// It is an addition of Apus or a feature of Centrifugo PRO.
-    pub origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// What an option holds.
 #[derive(Clone, Copy, Debug)]
-pub enum Kind {
+pub(super) enum Kind {
     /// True or false.
     Bool,
     /// An integer.
@@ -42,20 +42,18 @@ pub enum Kind {
 
 /// Whether an option does something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// It does what it does in Centrifugo.
-    Supported,
+pub(super) enum Status {
     /// It does nothing, and why. A note says so if it is set.
     Listed(&'static str),
     /// The server does not start with it, and why.
     Refused(&'static str),
-    /// As its group.
+    /// As its group; without one that says otherwise it does what it does in Centrifugo.
     AsGroup,
 }
 
 /// Whose option it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(super) enum Origin {
     /// Centrifugo's.
     Centrifugo,
     /// Centrifugo PRO's.

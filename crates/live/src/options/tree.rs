@@ -78,7 +78,8 @@ pub(super) fn check(
             .rfind(|(name, value)| name.eq_ignore_ascii_case(row.name) && !value.is_null())
             .map(|(_, value)| value);
         let path = join(path, row.name);
-        let quiet = is_quiet || !judge(row, value, &path, is_quiet, findings);
+        let says_all = judge(row, value, &path, is_quiet, findings);
+        let quiet = is_quiet || !says_all;
         if let Some(node) = node(row, value, &path, quiet, findings) {
             values.insert(row.name, node);
         }
@@ -97,7 +98,7 @@ fn judge(
 ) -> bool {
     let is_set = value.is_some_and(|value| differs(row, value));
     match row.status {
-        Status::Supported | Status::AsGroup => return true,
+        Status::AsGroup => return true,
         Status::Refused(why) if is_set => {
             findings.problems.push(format!("`{path}` is not supported: {why}"))
         }

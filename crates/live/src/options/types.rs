@@ -286,6 +286,12 @@ impl Namespace {
     pub fn has_history(&self) -> bool {
         self.topic.is_some() || (self.history_size > 0 && !self.history_ttl.is_zero())
     }
+
+    /// The topic that a channel is, by what follows the namespace in its name; `None`: it is none.
+    #[must_use]
+    pub fn topic_of(&self, rest: &str) -> Option<String> {
+        self.topic.as_ref().map(|topic| topic.replace("{channel}", rest))
+    }
 }
 
 /// Calls of clients.

@@ -1,7 +1,7 @@
 //! What a token says, by type. Nothing is believed yet.
 
 use super::{ConnectToken, SubscribeToken, TokenSubscription};
-use crate::json::{Object, Values};
+use crate::json::Object;
 use crate::subscription::Override;
 
 /// Claims that both kinds of token have.
@@ -38,9 +38,7 @@ pub(super) fn registered(claims: &Object<'_>) -> Result<Registered, String> {
 
 /// One audience, or a list of them.
 fn audience(claims: &Object<'_>) -> Result<Vec<String>, String> {
-    let is_list =
-        claims.raw("aud").is_some_and(|text| serde_json::from_str::<Values<'_>>(text).is_ok());
-    if is_list {
+    if claims.is_list("aud") {
         return claims.strings("aud");
     }
     let one = claims.string("aud")?;
@@ -110,7 +108,10 @@ pub(super) fn connection(
         user: user(claims, user_claim)?,
         expire_at: expire_at(claims, registered)?,
         info: claims.bytes("info", "b64info")?,
-        meta: claims.raw("meta").map(|text| text.as_bytes().to_vec()),
+        meta: claims
+            .raw("meta")
+            .filter(|text| *text != "null")
+            .map(|text| text.as_bytes().to_vec()),
         subs,
     })
 }

@@ -54,10 +54,12 @@ pub(super) fn check(url: &str, option: &str, pattern: &str) -> Result<(), String
 fn has_open_group(ast: &Ast, names: &[&str]) -> Option<String> {
     let inner: Vec<&Ast> = match ast {
         Ast::Group(group) => {
-            if let GroupKind::CaptureName { name, .. } = &group.kind {
-                if names.contains(&name.name.as_str()) && !is_spelled_out(&group.ast) {
-                    return Some(name.name.clone());
-                }
+            let name = match &group.kind {
+                GroupKind::CaptureName { name, .. } => name.name.as_str(),
+                _ => "",
+            };
+            if names.contains(&name) && !name.is_empty() && !is_spelled_out(&group.ast) {
+                return Some(name.to_owned());
             }
             vec![&group.ast]
         }

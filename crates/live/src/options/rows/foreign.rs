@@ -1,7 +1,7 @@
 //! Options of what is not here: other stores, brokers, transports and consumers. They are known by name, so that a
 //! typing error is told from an option that does nothing.
 
-use super::super::row::{Row, bool, duration, group, int, list, map, text, texts};
+use super::super::row::{Row, bool, duration, group, int, map, text, texts};
 use super::proxy::TLS;
 
 const REDIS_REPLICA_CLIENT: &[Row] = &[bool("enabled", "")];
