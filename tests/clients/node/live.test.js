@@ -38,10 +38,19 @@ const CONFIG = {
         allow_history_for_subscriber: true,
         allow_history_for_anonymous: true,
       },
-      { name: 'plain', allow_subscribe_for_client: true, allow_subscribe_for_anonymous: true },
+      { name: 'plain', allow_subscribe_for_client: true, allow_subscribe_for_anonymous: true, publish_from_resp: 'wrap' },
+      {
+        name: 'asks',
+        allow_subscribe_for_client: true,
+        allow_subscribe_for_anonymous: true,
+        publish_proxy_enabled: true,
+        publish_proxy_name: 'in_store',
+      },
       { name: 'tok' },
     ],
   },
+  proxies: [{ name: 'in_store', endpoint: 'function:decide' }],
+  rpc: { without_namespace: { proxy_enabled: true, proxy_name: 'in_store' } },
   http_api: { key: 'K' },
   sse: { enabled: true },
   http_stream: { enabled: true },
@@ -127,7 +136,6 @@ for (const transport of ['websocket', 'sse', 'http_stream']) {
       const history = await subA.history({ limit: 10 });
       assert.deepEqual([history.offset, history.publications.length], [1, 1]);
       await assert.rejects(subA.history({ limit: 1, since: { offset: 0, epoch: 'zzzz' } }), { code: 112 });
-      await assert.rejects(a.rpc('m', {}), { code: 108 });
       const left = event(subA, 'leave');
       subB.unsubscribe();
       assert.equal((await left).info.client !== undefined, true);
@@ -228,6 +236,54 @@ describe('rules', () => {
     assert.match(meta.e, /^[a-zA-Z]{8}$/);
     const [[id, fields]] = await redis.xrange('centrifugo.stream.chat:keys', '-', '+');
     assert.deepEqual([id, fields[0], fields[1].includes('{"n":1}')], ['1-0', 'd', true]);
+    redis.disconnect();
+  });
+});
+
+describe('the store', () => {
+  const LIBRARY = `#!lua name=live
+redis.register_function('decide', function(keys, args)
+  local asked = cjson.decode(args[2])
+  if args[1] == 'publish' then
+    if asked.data.bad then return '{"error":{"code":1000,"message":"bad words"}}' end
+    return cjson.encode({result = {data = {said = asked.data.text, n = redis.call('INCR', 'said')}}})
+  end
+  return cjson.encode({result = {data = {event = args[1], method = asked.method, data = asked.data}}})
+end)`;
+
+  test('a function decides on publications and answers calls', async () => {
+    const redis = connect(server);
+    await redis.function('LOAD', LIBRARY);
+    const a = client('websocket');
+    a.connect();
+    const sub = a.newSubscription('asks:1');
+    sub.subscribe();
+    await sub.ready();
+    assert.deepEqual((await a.rpc('sum', [1])).data, { event: 'rpc', method: 'sum', data: [1] });
+    const published = event(sub, 'publication');
+    await sub.publish({ text: 'hi' });
+    assert.deepEqual((await published).data, { said: 'hi', n: 1 });
+    await assert.rejects(sub.publish({ bad: true }), { code: 1000, message: 'bad words' });
+    assert.equal(await redis.get('said'), '1');
+    a.disconnect();
+    redis.disconnect();
+  });
+
+  test('a plain PUBLISH reaches browsers where the namespace lets it', async () => {
+    const redis = connect(server);
+    const a = client('websocket');
+    a.connect();
+    const sub = a.newSubscription('plain:1');
+    const got = [];
+    sub.on('publication', (p) => got.push(p.data));
+    sub.subscribe();
+    await sub.ready();
+    assert.equal(await redis.publish('plain:1', '{"a":1}'), 1);
+    assert.equal(await redis.publish('plain:1', 'no "JSON"'), 1);
+    while (got.length < 2) await event(sub, 'publication');
+    assert.deepEqual(got, [{ a: 1 }, 'no "JSON"']);
+    sub.unsubscribe();
+    a.disconnect();
     redis.disconnect();
   });
 });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::live::SubscribeOptions;
+use ::live::limit::Limiter;
 
 use super::wire::Wire;
 use crate::live::wire::ClientInfo;
@@ -35,6 +36,11 @@ pub(crate) struct Client {
     pub(crate) unusable: bool,
     pub(crate) user: Box<str>,
     pub(crate) info: Box<[u8]>,
+    /// JSON for proxies.
+    pub(crate) meta: Option<Box<[u8]>>,
+    /// The client refreshes the connection; otherwise the server asks the application.
+    pub(crate) client_side_refresh: bool,
+    pub(crate) limiter: Limiter,
     pub(crate) subscriptions: Vec<Subscription>,
     /// In seconds of the Unix clock; 0: never.
     pub(crate) expire_at: i64,
@@ -74,17 +80,22 @@ impl Client {
         }
     }
 
+    /// When it has expired for good, or the application is to be asked; 0: never.
+    pub(crate) fn over_at(&self, grace: i64) -> i64 {
+        late(self.expire_at, if self.client_side_refresh { grace } else { 0 })
+    }
+
     /// When something is due next, in Unix milliseconds; 0: never.
     pub(crate) fn due(&self, grace: Grace) -> i64 {
         let subs = self.subscriptions.iter();
-        let subs = subs.map(|s| late(s.expire_at, grace.subscription));
+        let subs = subs.map(|s| s.over_at(grace.subscription));
         let own = [
             self.stale_at,
             self.ping_at,
             self.pong_until,
             self.presence_at,
             self.check_at,
-            late(self.expire_at, grace.connection),
+            self.over_at(grace.connection),
         ];
         own.into_iter().chain(subs).filter(|at| *at > 0).min().unwrap_or(0)
     }
@@ -96,6 +107,11 @@ pub(crate) fn late(expire_at: i64, grace: i64) -> i64 {
 }
 
 impl Subscription {
+    /// As for a connection.
+    pub(crate) fn over_at(&self, grace: i64) -> i64 {
+        late(self.expire_at, if self.client_side_refresh { grace } else { 0 })
+    }
+
     pub(crate) fn new(
         channel: Arc<str>,
         options: &SubscribeOptions,

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::code::Refusal;
 use ::live::permission::{self, Asked, Step};
+use ::live::proxy::{self, Event};
+use ::live::rpc::{self, Call};
 use ::live::{Disconnect, Error};
 
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Span};
 use crate::live::wire::{
-    Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult,
+    Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult, RpcRequest,
     SubscribeRequest,
 };
 
@@ -33,11 +35,13 @@ impl Hub {
 
     fn command(&mut self, cx: &mut Cx<'_>, id: u64, command: Command) {
         let Some(client) = self.clients.get_mut(&id) else { return };
+        let now = cx.thread.cx.now;
         let is_connect = matches!(command.method, Method::Connect(_));
         if !client.connected && !is_connect {
             return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
         }
-        if command.id == 0 && !matches!(command.method, Method::Send(_)) {
+        let uni = client.wire.is_unidirectional();
+        if command.id == 0 && !matches!(command.method, Method::Send(_)) && !(uni && is_connect) {
             // The answer to a ping; one without a ping is an error.
             if !std::mem::take(&mut client.pinged) {
                 return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
@@ -46,6 +50,9 @@ impl Hub {
             return self.schedule(cx, id);
         }
         let number = command.id;
+        if let Err(error) = client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now) {
+            return self.refuse(cx, id, number, error.into());
+        }
         let done = match command.method {
             Method::Connect(asked) => {
                 let done = self.connect(cx, id, number, &asked);
@@ -66,7 +73,7 @@ impl Hub {
             Method::SubRefresh(asked) => {
                 self.sub_refresh(cx, id, &asked.channel, &asked.token).map(Some)
             }
-            Method::Rpc(_) => Err(Error::NOT_AVAILABLE.into()),
+            Method::Rpc(asked) => self.rpc_command(cx, id, &asked).map(Some),
             Method::Send(_) => Err(Disconnect::NOT_AVAILABLE.into()),
             Method::Ping | Method::None => Err(Disconnect::BAD_REQUEST.into()),
         };
@@ -101,7 +108,14 @@ impl Hub {
                 let token = self.subscription_token(cx, &asked.token);
                 permission::subscribe_with_token(&options, who(client), &wish, token)?
             }
-            Step::Proxy(_) => return Err(Error::NOT_AVAILABLE.into()),
+            Step::Proxy(proxy) => {
+                let (channel, token) = (&*asked.channel, &*asked.token);
+                let event = Event::Subscribe { channel, token, data: &asked.data.0 };
+                let outcome = self.ask(cx, id, &proxy, &event);
+                let namespace = options.channel.find(channel)?.namespace;
+                let granted = proxy::subscribe(namespace, &proxy, &outcome)?;
+                permission::subscribe_with_proxy(namespace, granted)
+            }
         };
         let now = cx.thread.cx.now;
         if granted.options.expire_at > 0 && granted.options.expire_at < now / 1000 {
@@ -144,14 +158,30 @@ impl Hub {
         let sub = client.subscription(&asked.channel);
         let there = sub.is_some();
         let step = permission::publish(&options, who(client), &asked.channel, &asked.data.0, there)?;
-        let Step::Allowed(plan) = step else { return Err(Error::NOT_AVAILABLE.into()) };
         let info = client.info_in(sub.map_or(&[], |sub| &sub.info));
-        let publication = Publication {
+        let mut publication = Publication {
             data: asked.data.0.clone(),
             info: Some(info),
             ..Publication::default()
         };
-        let keep = Keep::of(&plan);
+        let keep = match step {
+            Step::Allowed(plan) => Keep::of(&plan),
+            Step::Proxy(proxy) => {
+                let event = Event::Publish { channel: &asked.channel, data: &asked.data.0 };
+                let outcome = self.ask(cx, id, &proxy, &event);
+                let namespace = options.channel.find(&asked.channel)?.namespace;
+                let answer = proxy::publish(namespace, &proxy, &outcome)?;
+                publication.data = answer.data.unwrap_or(publication.data);
+                publication.tags = answer.tags;
+                Keep {
+                    idempotency_key: answer.idempotency_key,
+                    version: answer.version,
+                    version_epoch: answer.version_epoch,
+                    ..Keep::of(&answer.plan)
+                }
+            }
+            Step::Token => return Err(Error::NOT_AVAILABLE.into()),
+        };
         if let Err(why) = self.store(cx).publish(&asked.channel, &publication, &keep) {
             return Err(failed(cx, &why).into());
         }
@@ -159,6 +189,22 @@ impl Hub {
         // The client sees its own publication before the reply.
         self.drain(cx);
         Ok(ReplyResult::Publish)
+    }
+
+    fn rpc_command(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        asked: &RpcRequest,
+    ) -> Result<ReplyResult, Refusal> {
+        match rpc::call(&self.options, &asked.method)? {
+            Call::Ping => Ok(ReplyResult::Rpc(b"{}".to_vec())),
+            Call::Proxy(proxy) => {
+                let event = Event::Rpc { method: &asked.method, data: &asked.data.0 };
+                let outcome = self.ask(cx, id, &proxy, &event);
+                Ok(ReplyResult::Rpc(proxy::rpc(&proxy, &outcome)?))
+            }
+        }
     }
 
     fn presence_command(
@@ -215,5 +261,23 @@ impl Hub {
         }
         let (epoch, offset) = (place.epoch, place.offset);
         Ok(ReplyResult::History(HistoryResult { publications, epoch, offset }))
+    }
+}
+
+/// The name of a command, as limits of rates have it.
+fn name(method: &Method) -> &'static str {
+    match method {
+        Method::Connect(_) => "connect",
+        Method::Subscribe(_) => "subscribe",
+        Method::Unsubscribe(_) => "unsubscribe",
+        Method::Publish(_) => "publish",
+        Method::Presence(_) => "presence",
+        Method::PresenceStats(_) => "presence_stats",
+        Method::History(_) => "history",
+        Method::Ping | Method::None => "ping",
+        Method::Send(_) => "send",
+        Method::Rpc(_) => "rpc",
+        Method::Refresh(_) => "refresh",
+        Method::SubRefresh(_) => "sub_refresh",
     }
 }

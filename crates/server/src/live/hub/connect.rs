@@ -1,25 +1,19 @@
 //! Connect commands, and refreshes: who a client is, until when, and what the server subscribes it to.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use ::live::api::{DisconnectUser, Target};
 use ::live::code::Refusal;
-use ::live::permission::{self, Asked, Step, Subscription as Granted};
+use ::live::connect::{self, Asked, Plan};
+use ::live::permission::{self, Step, Subscription as Granted};
+use ::live::proxy::{self, Event};
 use ::live::token::{ConnectToken, SubscribeToken, TokenError};
-use ::live::{Disconnect, Error, Source, SubscribeOptions};
+use ::live::{Disconnect, Error};
 
 use super::{Cx, Hub, ttl, who};
+use crate::live::mail::Mail;
 use crate::live::wire::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
-
-/// Who connects, and with what.
-#[derive(Default)]
-struct Credentials {
-    user: String,
-    info: Vec<u8>,
-    expire_at: i64,
-    /// The client refreshes the connection itself.
-    client_side_refresh: bool,
-    subs: Vec<(String, Granted)>,
-}
 
 impl Hub {
     /// A connect command: `command` is its number, 0 for a connection in one direction.
@@ -34,20 +28,16 @@ impl Hub {
         if client.connected {
             return Err(Disconnect::BAD_REQUEST.into());
         }
-        let options = std::sync::Arc::clone(&self.options);
+        let options = Arc::clone(&self.options);
         let limit = options.client.connection_limit;
         if limit > 0 && self.live.counts.clients.load(Relaxed) >= limit as u64 {
             return Err(Disconnect::CONNECTION_LIMIT.into());
         }
-        let credentials = self.credentials(cx, id, asked)?;
-        let limit = options.client.channel_limit;
-        if limit > 0 && credentials.subs.len() > limit {
-            return Err(Disconnect::CHANNEL_LIMIT.into());
-        }
+        let mut plan = self.plan(cx, id, asked)?;
         let now = cx.thread.cx.now;
-        if credentials.expire_at > 0 && credentials.expire_at < now / 1000 {
-            return Err(Error::EXPIRED.into());
-        }
+        let same = |client: &&super::Client| client.connected && *client.user == *plan.user;
+        let own = self.clients.values().filter(same).count();
+        let expiry = plan.admit(&options, own, now / 1000)?;
         let mut result = ConnectResult {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ping: options.client.ping_interval.map_or(0, |t| t.as_secs() as u32),
@@ -56,13 +46,16 @@ impl Hub {
         if options.client.connect_include_server_time {
             result.time = now as u64;
         }
-        if credentials.expire_at > 0 && credentials.client_side_refresh {
-            result.expires = true;
-            result.ttl = ttl(now, credentials.expire_at);
+        result.expires = expiry.expires;
+        result.ttl = expiry.ttl;
+        result.data.clone_from(&plan.data);
+        self.admit(cx, id, &plan, &mut result);
+        if plan.single_connection.is_some() {
+            self.end_others(cx, &plan.user, &result.client);
         }
-        self.admit(cx, id, &credentials, &mut result);
         let mut joined = Vec::new();
-        for (channel, granted) in &credentials.subs {
+        for (channel, granted) in &plan.subscriptions {
+            let granted = &Granted { options: granted.clone(), client_side_refresh: false };
             let mut sub = SubscribeRequest { channel: channel.clone(), ..Default::default() };
             if let Some(own) = asked.subs.get(channel) {
                 sub.recover = own.recover;
@@ -87,7 +80,7 @@ impl Hub {
     }
 
     /// The client is somebody from now on.
-    fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Credentials, result: &mut ConnectResult) {
+    fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, result: &mut ConnectResult) {
         let options = &self.options.client;
         let now = cx.thread.cx.now;
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -96,6 +89,8 @@ impl Hub {
         client.user = by.user.as_str().into();
         client.info = by.info.clone().into();
         client.expire_at = by.expire_at;
+        client.client_side_refresh = by.client_side_refresh;
+        client.meta = by.meta.clone().map(Into::into);
         client.stale_at = 0;
         let every = |time: std::time::Duration| now + time.as_millis().max(1) as i64;
         client.ping_at = options.ping_interval.map_or(0, every);
@@ -113,65 +108,35 @@ impl Hub {
         self.live.counts.connects.fetch_add(1, Relaxed);
     }
 
-    fn credentials(
-        &mut self,
-        cx: &Cx<'_>,
-        id: u64,
-        asked: &ConnectRequest,
-    ) -> Result<Credentials, Refusal> {
-        let options = std::sync::Arc::clone(&self.options);
-        let mut by = Credentials::default();
-        if !asked.token.is_empty() {
-            let token = self.connection_token(cx, &asked.token);
-            let token = token.map_err(|error| error.of_connection())?;
-            if token.user.is_empty() && options.client.disallow_anonymous_connection_tokens {
-                return Err(Disconnect::PERMISSION_DENIED.into());
+    /// The other connections of a user end.
+    fn end_others(&self, cx: &Cx<'_>, user: &str, client: &str) {
+        let disconnect = Disconnect::CONNECTION_LIMIT;
+        let target = Target { user: user.to_owned(), ..Target::default() };
+        let whitelist = vec![client.to_owned()];
+        let others = Mail::Disconnect(DisconnectUser { target, disconnect, whitelist });
+        self.live.post_all(&cx.shared.engine, &others);
+    }
+
+    /// What the connection is made with.
+    fn plan(&mut self, cx: &mut Cx<'_>, id: u64, asked: &ConnectRequest) -> Result<Plan, Refusal> {
+        let options = Arc::clone(&self.options);
+        let channels: Vec<&str> = asked.subs.keys().map(String::as_str).collect();
+        let wish = Asked { token: &asked.token, channels: &channels, user_header: None };
+        match connect::begin(&options, &wish)? {
+            Step::Allowed(plan) => Ok(plan),
+            Step::Token => {
+                let token = self.connection_token(cx, &asked.token);
+                connect::with_token(&options, &wish, token)
             }
-            by.client_side_refresh = options.client.refresh_proxy.is_none();
-            for (channel, sub) in &token.subs {
-                let Ok(found) = options.channel.find(channel) else {
-                    return Err(Error::UNKNOWN_CHANNEL.into());
-                };
-                let mut granted =
-                    SubscribeOptions::of(found.namespace, Source::ConnectionToken);
-                granted.info.clone_from(&sub.info);
-                granted.data.clone_from(&sub.data);
-                granted.apply(found.namespace, &sub.differs);
-                let granted = Granted { options: granted, client_side_refresh: false };
-                by.subs.push((channel.clone(), granted));
-            }
-            by.user = token.user;
-            by.info = token.info;
-            by.expire_at = token.expire_at;
-        } else if !options.client.allow_anonymous_connect_without_token && !options.client.insecure
-        {
-            return Err(Disconnect::BAD_REQUEST.into());
-        }
-        if let Some(personal) = &options.client.personal_channel
-            && !by.user.is_empty()
-        {
-            let channel = options.channel.personal(&personal.namespace, &by.user);
-            if let Ok(found) = options.channel.find(&channel) {
-                let granted = SubscribeOptions::of(found.namespace, Source::UserPersonal);
-                by.subs.push((channel.clone(), Granted { options: granted, client_side_refresh: false }));
+            Step::Proxy(proxy) => {
+                let (name, version) = (&*asked.name, &*asked.version);
+                let event =
+                    Event::Connect { data: &asked.data.0, name, version, channels: &channels };
+                let outcome = self.ask(cx, id, &proxy, &event);
+                let answer = proxy::connect(&options, &proxy, &outcome)?;
+                connect::with_proxy(&options, &wish, answer)
             }
         }
-        let uni = self.clients.get(&id).is_some_and(|client| client.wire.is_unidirectional());
-        for channel in asked.subs.keys().filter(|_| uni) {
-            if by.subs.iter().any(|(there, _)| there == channel) {
-                continue;
-            }
-            let asked = Asked { channel, ..Asked::default() };
-            let as_user = permission::Who { user: &by.user, client: "" };
-            match permission::subscribe(&options, as_user, &asked, by.subs.len(), false)? {
-                Step::Allowed(mut granted) => {
-                    granted.options.source = Source::UniConnect;
-                    by.subs.push((channel.clone(), granted));
-                }
-                Step::Token | Step::Proxy(_) => return Err(Error::PERMISSION_DENIED.into()),
-            }
-        }
-        Ok(by)
     }
 
     fn connection_token(&self, cx: &Cx<'_>, token: &str) -> Result<ConnectToken, TokenError> {
@@ -203,22 +168,19 @@ impl Hub {
         id: u64,
         token: &str,
     ) -> Result<ReplyResult, Refusal> {
-        if token.is_empty() {
-            return Err(Disconnect::BAD_REQUEST.into());
-        }
-        let token = self.connection_token(cx, token).map_err(|error| error.of_connection())?;
+        let options = Arc::clone(&self.options);
+        let token = (!token.is_empty()).then(|| self.connection_token(cx, token));
         let now = cx.thread.cx.now;
         let Some(client) = self.clients.get_mut(&id) else {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
-        if *client.user != *token.user {
-            return Err(Disconnect::INVALID_TOKEN.into());
+        let subscribed = |channel: &str| client.subscription(channel).is_some();
+        let refreshed =
+            connect::refresh(&options, &client.user, token, subscribed, &[], now / 1000)?;
+        client.expire_at = refreshed.expire_at;
+        if !refreshed.info.is_empty() {
+            client.info = refreshed.info.into();
         }
-        if token.expire_at > 0 && token.expire_at < now / 1000 {
-            return Err(Error::EXPIRED.into());
-        }
-        client.expire_at = token.expire_at;
-        client.info = token.info.into();
         let result = ReplyResult::Refresh {
             client: client.uid.to_string(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use ::live::publication::from_resp;
 use ::live::{Disconnect, Unsubscribe};
 
 use super::channel::Subscriber;
@@ -42,11 +43,22 @@ impl Hub {
         // Others may come of these: a client that is ended leaves its channels.
         while cx.thread.has_tapped() {
             for tapped in cx.thread.take_tapped() {
-                let prefix = self.live.prefix.len() + ".client.".len();
-                let Some(channel) = tapped.name.get(prefix..) else { continue };
-                let Ok(channel) = std::str::from_utf8(channel) else { continue };
-                self.deliver(cx, channel, tapped.payload());
+                let Ok(name) = std::str::from_utf8(&tapped.name) else { continue };
+                let own = name.strip_prefix(self.live.prefix.as_str());
+                match own.and_then(|rest| rest.strip_prefix(".client.")) {
+                    Some(channel) => self.deliver(cx, channel, tapped.payload()),
+                    None => self.deliver_plain(cx, name, tapped.payload()),
+                }
             }
+        }
+    }
+
+    /// Delivers what a plain PUBLISH to a channel's own name says.
+    fn deliver_plain(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
+        let Some(there) = self.channels.get(channel) else { return };
+        if let Some(data) = from_resp(there.namespace.publish_from_resp, message) {
+            let publication = Publication { data: data.into_owned(), ..Publication::default() };
+            self.deliver_publication(cx, channel, &publication, "");
         }
     }
 

@@ -3,6 +3,7 @@
 //! Everything here happens on one thread, so nothing can come between the reading of a position and the
 //! subscription: a channel is tapped before its position is read, messages of before are told by their offset.
 
+mod ask;
 mod channel;
 mod client;
 mod commands;
@@ -20,6 +21,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use engine::{Session, Thread};
 use ::live::code::Refusal;
+use ::live::limit::Limiter;
 use ::live::permission::Who;
 use ::live::{Disconnect, Error, Options, Unsubscribe};
 
@@ -81,6 +83,9 @@ impl Hub {
             unusable: false,
             user: "".into(),
             info: Box::default(),
+            meta: None,
+            client_side_refresh: true,
+            limiter: Limiter::default(),
             subscriptions: Vec::new(),
             expire_at: 0,
             stale_at: stale.map_or(0, |delay| now + delay.as_millis() as i64),
@@ -169,7 +174,12 @@ impl Hub {
 
     /// Tells a client why its command failed, or ends it.
     fn refuse(&mut self, cx: &mut Cx<'_>, id: u64, command: u32, refusal: Refusal) {
+        let uni = self.clients.get(&id).is_some_and(|client| client.wire.is_unidirectional());
         match refusal {
+            refusal if uni => {
+                let end = ::live::connect::unidirectional(&self.options, refusal);
+                self.disconnect(cx, id, &end);
+            }
             Refusal::Error(error) => self.reply(cx, id, command, ReplyResult::Error(error)),
             Refusal::Disconnect(end) => self.disconnect(cx, id, &end),
         }

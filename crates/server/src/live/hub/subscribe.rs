@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::code::Refusal;
-use ::live::options::RecoveryMode;
+use ::live::options::{FromResp, RecoveryMode};
 use ::live::permission::{self, Subscription as Granted};
 use ::live::{Disconnect, Error, SubscribeOptions};
 
@@ -94,10 +94,14 @@ impl Hub {
             return Ok(Arc::clone(name));
         }
         let namespace = Arc::clone(self.options.channel.find(channel)?.namespace);
+        let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
         self.channels.insert(Arc::clone(&name), Channel::new(namespace));
         let tap = Store::tap_of(&self.live.prefix, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
+        if from_resp {
+            cx.thread.tap(&cx.shared.engine, channel.as_bytes());
+        }
         Ok(name)
     }
 
@@ -107,6 +111,7 @@ impl Hub {
             self.channels.remove(channel);
             let tap = Store::tap_of(&self.live.prefix, channel);
             cx.thread.untap(&cx.shared.engine, tap.as_bytes());
+            cx.thread.untap(&cx.shared.engine, channel.as_bytes());
         }
     }
 

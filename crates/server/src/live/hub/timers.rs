@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use ::live::proxy::{self, Event, Retry};
 use ::live::{Disconnect, Unsubscribe};
 
-use super::client::late;
 use super::{Cx, Hub, failed};
 use crate::live::store::Span;
 
@@ -21,17 +21,18 @@ impl Hub {
         if is_due(client.pong_until) {
             return self.disconnect(cx, id, &Disconnect::NO_PONG);
         }
-        if is_due(late(client.expire_at, grace.connection)) {
+        if is_due(client.over_at(grace.connection)) && !self.ask_to_refresh(cx, id) {
             return self.disconnect(cx, id, &Disconnect::EXPIRED);
         }
-        let over = |sub: &&super::client::Subscription| {
-            is_due(late(sub.expire_at, grace.subscription))
-        };
-        let over = client.subscriptions.iter().filter(over);
+        let Some(client) = self.clients.get(&id) else { return };
+        let over = client.subscriptions.iter().filter(|s| is_due(s.over_at(grace.subscription)));
         let over: Vec<_> = over.map(|s| (Arc::clone(&s.channel), s.server_side)).collect();
         let (pings, refreshes, checks) =
             (is_due(client.ping_at), is_due(client.presence_at), is_due(client.check_at));
         for (channel, server_side) in over {
+            if self.ask_to_sub_refresh(cx, id, &channel) {
+                continue;
+            }
             if server_side {
                 return self.disconnect(cx, id, &Disconnect::SUBSCRIPTION_EXPIRED);
             }
@@ -47,6 +48,48 @@ impl Hub {
             self.check_positions(cx, id, now);
         }
         self.schedule(cx, id);
+    }
+
+    /// Asks the application whether a connection lives on, if it is to be asked.
+    fn ask_to_refresh(&mut self, cx: &mut Cx<'_>, id: u64) -> bool {
+        let Some(proxy) = self.options.client.refresh_proxy.clone() else { return false };
+        if self.clients.get(&id).is_none_or(|client| client.client_side_refresh) {
+            return false;
+        }
+        let outcome = self.ask(cx, id, &proxy, &Event::Refresh);
+        let now = cx.thread.cx.now / 1000;
+        let Ok(Retry::Refreshed(refreshed)) = proxy::refresh(&proxy, &outcome, now) else {
+            return false;
+        };
+        let Some(client) = self.clients.get_mut(&id) else { return false };
+        client.expire_at = refreshed.expire_at;
+        if !refreshed.info.is_empty() {
+            client.info = refreshed.info.into();
+        }
+        if let Some(meta) = refreshed.meta {
+            client.meta = Some(meta.into());
+        }
+        client.expire_at == 0 || client.expire_at > now
+    }
+
+    /// The same for a subscription.
+    fn ask_to_sub_refresh(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str) -> bool {
+        let Some(there) = self.channels.get(channel) else { return false };
+        let Some(proxy) = there.namespace.sub_refresh_proxy.clone() else { return false };
+        let outcome = self.ask(cx, id, &proxy, &Event::SubRefresh { channel });
+        let now = cx.thread.cx.now / 1000;
+        let Ok(Retry::Refreshed(refreshed)) = proxy::sub_refresh(&proxy, &outcome, now) else {
+            return false;
+        };
+        let client = self.clients.get_mut(&id);
+        let Some(sub) = client.and_then(|client| client.subscription_mut(channel)) else {
+            return false;
+        };
+        sub.expire_at = refreshed.expire_at;
+        if !refreshed.info.is_empty() {
+            sub.info = refreshed.info.into();
+        }
+        sub.expire_at == 0 || sub.expire_at > now
     }
 
     fn ping(&mut self, cx: &mut Cx<'_>, id: u64, now: i64) {

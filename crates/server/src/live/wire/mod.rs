@@ -13,7 +13,7 @@ mod protobuf;
 mod write;
 
 pub(crate) use command::{
-    Command, ConnectRequest, Filter, HistoryRequest, Method, PublishRequest, SubscribeRequest, connect_of_json,
+    Command, ConnectRequest, Filter, HistoryRequest, Method, PublishRequest, RpcRequest, SubscribeRequest, connect_of_json,
     connect_of_protobuf, decode_json, decode_protobuf, emulation_of_protobuf,
 };
 pub(crate) use message::{
