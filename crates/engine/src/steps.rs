@@ -64,7 +64,12 @@ impl Thread {
         Ok(result)
     }
 
-    fn admit_steps(&mut self, engine: &Engine, session: &Session, writes: bool) -> Result<(), Fail> {
+    fn admit_steps(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        writes: bool,
+    ) -> Result<(), Fail> {
         let attention = engine.attention.get();
         if attention & Attention::LOADING != 0 {
             return Err(LOADING);

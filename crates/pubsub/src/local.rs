@@ -152,7 +152,9 @@ impl<P: Peer> Local<P> {
     pub fn untap(&mut self, hub: &Hub, channel: &[u8]) {
         let names = &mut self.names[ChannelKind::Channel.index()];
         let wanted = Wanted::new(channel);
-        let Some(members) = names.get_mut(&wanted as &dyn Named).filter(|m| m.tapped) else { return };
+        let Some(members) = names.get_mut(&wanted as &dyn Named).filter(|m| m.tapped) else {
+            return;
+        };
         members.tapped = false;
         if members.slots.is_empty() {
             names.remove(&wanted as &dyn Named);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use http1::Method as Verb;
-use http1::form::urlencoded;
 use ::live::api::{
     self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
     Publish, Reply, ReplyResult, Request as Asked, check,
 };
+use http1::Method as Verb;
+use http1::form::urlencoded;
 
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
@@ -43,7 +43,8 @@ pub(super) fn answer(
 ) -> Option<After> {
     let options = Arc::clone(&request.options);
     let http = &options.http_api;
-    let rest = request.head.target.path.strip_prefix(http.prefix.as_str()).filter(|_| http.enabled)?;
+    let rest =
+        request.head.target.path.strip_prefix(http.prefix.as_str()).filter(|_| http.enabled)?;
     let name = match rest.strip_prefix('/') {
         Some(name) => name.to_owned(),
         None if rest.is_empty() => String::new(),
@@ -92,9 +93,7 @@ pub(super) fn answer(
         }
     };
     Some(match &reply {
-        Err(error) if transport => {
-            request.plain(error.status(), JSON, &api::encode_error(error))
-        }
+        Err(error) if transport => request.plain(error.status(), JSON, &api::encode_error(error)),
         _ => request.plain(200, JSON, &api::encode(&reply)),
     })
 }

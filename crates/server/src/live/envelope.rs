@@ -26,7 +26,12 @@ impl<'a> Envelope<'a> {
     /// Takes a message apart. None: it is malformed.
     pub(super) fn of(message: &'a [u8]) -> Option<Self> {
         let Some(rest) = message.strip_prefix(b"__") else {
-            return Some(Self::Publication { offset: 0, epoch: "", previous: None, publication: message });
+            return Some(Self::Publication {
+                offset: 0,
+                epoch: "",
+                previous: None,
+                publication: message,
+            });
         };
         if let Some(info) = rest.strip_prefix(b"j__") {
             return Some(Self::Join(info));
@@ -37,7 +42,12 @@ impl<'a> Envelope<'a> {
         if let Some(rest) = rest.strip_prefix(b"p1:") {
             let at = memchr::memmem::find(rest, b"__")?;
             let (offset, epoch) = position(&rest[..at])?;
-            return Some(Self::Publication { offset, epoch, previous: None, publication: &rest[at + 2..] });
+            return Some(Self::Publication {
+                offset,
+                epoch,
+                previous: None,
+                publication: &rest[at + 2..],
+            });
         }
         let rest = rest.strip_prefix(b"d1:")?;
         let (offset, rest) = number(rest)?;
@@ -110,7 +120,13 @@ mod tests {
         assert_eq!((previous, publication), (Some(&b"p:q"[..]), &b"xyz"[..]));
         assert_eq!(Envelope::of(&Envelope::presence(true, b"i")), Some(Envelope::Join(b"i")));
         assert_eq!(Envelope::of(&Envelope::presence(false, b"i")), Some(Envelope::Leave(b"i")));
-        for bad in ["__p1:x:e__", "__p1:1", "__d1:1:e:9:short:1:x", "__q__", "__d1:1:e:99999999999999999999:"] {
+        for bad in [
+            "__p1:x:e__",
+            "__p1:1",
+            "__d1:1:e:9:short:1:x",
+            "__q__",
+            "__d1:1:e:99999999999999999999:",
+        ] {
             assert_eq!(Envelope::of(bad.as_bytes()), None, "{bad}");
         }
     }

@@ -28,10 +28,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use config::Id;
-use engine::{Engine, log};
 use ::live::Options;
 use ::live::token::jwks::Jwks;
+use config::Id;
+use engine::{Engine, log};
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use hub::{Cx, Hub};

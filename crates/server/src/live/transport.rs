@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
+use ::live::options::{Options, Stream};
 use engine::Thread;
 use http1::form::urlencoded;
 use http1::response::{begin, end, field, length};
 use http1::{Head, Method};
-use ::live::options::{Options, Stream};
 use resp::Out;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::frame::{self, Bad, Decoder, Message};
-use super::hub::wire::{Kind, Wire};
 use super::hub::Cx;
+use super::hub::wire::{Kind, Wire};
 use super::mail::Mail;
 use super::wire::{self, Command, ConnectRequest, Form, Method as Asked};
 use super::{Hub, Live, api};
@@ -155,7 +155,10 @@ impl Request<'_, '_> {
             let listed = head.text(name).unwrap_or("");
             listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(token))
         };
-        if head.method != Method::Get || !has("upgrade", "websocket") || !has("connection", "upgrade") {
+        if head.method != Method::Get
+            || !has("upgrade", "websocket")
+            || !has("connection", "upgrade")
+        {
             return self.text(400, "a WebSocket begins here");
         }
         if head.text("sec-websocket-version") != Some("13") {

@@ -27,7 +27,13 @@ fn caller(client: &Client) -> Caller<'_> {
 
 impl Hub {
     /// Asks what a client may do, or what its call comes to.
-    pub(super) fn ask(&mut self, cx: &mut Cx<'_>, id: u64, proxy: &Proxy, event: &Event<'_>) -> Outcome {
+    pub(super) fn ask(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        proxy: &Proxy,
+        event: &Event<'_>,
+    ) -> Outcome {
         let Some(client) = self.clients.get(&id) else {
             return Outcome::Failed("the client is gone".into());
         };

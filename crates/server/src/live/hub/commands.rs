@@ -12,8 +12,8 @@ use ::live::{Disconnect, Error};
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Span};
 use crate::live::wire::{
-    Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult, RpcRequest,
-    SubscribeRequest,
+    Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult,
+    RpcRequest, SubscribeRequest,
 };
 
 impl Hub {
@@ -50,7 +50,9 @@ impl Hub {
             return self.schedule(cx, id);
         }
         let number = command.id;
-        if let Err(error) = client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now) {
+        if let Err(error) =
+            client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now)
+        {
             return self.refuse(cx, id, number, error.into());
         }
         let done = match command.method {
@@ -61,10 +63,16 @@ impl Hub {
                 }
                 done.map(|()| None)
             }
-            Method::Subscribe(asked) => self.subscribe_command(cx, id, number, &asked).map(|()| None),
-            Method::Unsubscribe(asked) => self.unsubscribe_command(cx, id, &asked.channel).map(Some),
+            Method::Subscribe(asked) => {
+                self.subscribe_command(cx, id, number, &asked).map(|()| None)
+            }
+            Method::Unsubscribe(asked) => {
+                self.unsubscribe_command(cx, id, &asked.channel).map(Some)
+            }
             Method::Publish(asked) => self.publish_command(cx, id, &asked).map(Some),
-            Method::Presence(asked) => self.presence_command(cx, id, &asked.channel, false).map(Some),
+            Method::Presence(asked) => {
+                self.presence_command(cx, id, &asked.channel, false).map(Some)
+            }
             Method::PresenceStats(asked) => {
                 self.presence_command(cx, id, &asked.channel, true).map(Some)
             }
@@ -157,13 +165,11 @@ impl Hub {
         let options = Arc::clone(&self.options);
         let sub = client.subscription(&asked.channel);
         let there = sub.is_some();
-        let step = permission::publish(&options, who(client), &asked.channel, &asked.data.0, there)?;
+        let step =
+            permission::publish(&options, who(client), &asked.channel, &asked.data.0, there)?;
         let info = client.info_in(sub.map_or(&[], |sub| &sub.info));
-        let mut publication = Publication {
-            data: asked.data.0.clone(),
-            info: Some(info),
-            ..Publication::default()
-        };
+        let mut publication =
+            Publication { data: asked.data.0.clone(), info: Some(info), ..Publication::default() };
         let keep = match step {
             Step::Allowed(plan) => Keep::of(&plan),
             Step::Proxy(proxy) => {

@@ -224,7 +224,10 @@ impl Hub {
         }
         self.schedule(cx, id);
         let expires = token.expire_at > 0;
-        Ok(ReplyResult::SubRefresh { expires, ttl: if expires { ttl(now, token.expire_at) } else { 0 } })
+        Ok(ReplyResult::SubRefresh {
+            expires,
+            ttl: if expires { ttl(now, token.expire_at) } else { 0 },
+        })
     }
 }
 

@@ -132,8 +132,14 @@ mod tests {
             (r#"{"key":"a","cmp":"gt","val":"4.5"}"#, true),
             (r#"{"key":"b","cmp":"gt","val":"4.5"}"#, false),
             (r#"{"op":"not","nodes":[{"key":"c","cmp":"ex"}]}"#, true),
-            (r#"{"op":"and","nodes":[{"key":"a","cmp":"ex"},{"key":"b","cmp":"sw","val":"z"}]}"#, false),
-            (r#"{"op":"or","nodes":[{"key":"a","cmp":"nex"},{"key":"b","cmp":"ew","val":"z"}]}"#, true),
+            (
+                r#"{"op":"and","nodes":[{"key":"a","cmp":"ex"},{"key":"b","cmp":"sw","val":"z"}]}"#,
+                false,
+            ),
+            (
+                r#"{"op":"or","nodes":[{"key":"a","cmp":"nex"},{"key":"b","cmp":"ew","val":"z"}]}"#,
+                true,
+            ),
         ] {
             assert_eq!(of(text).expect(text).matches(&tags), expected, "{text}");
         }

@@ -19,11 +19,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::{Session, Thread};
 use ::live::code::Refusal;
 use ::live::limit::Limiter;
 use ::live::permission::Who;
 use ::live::{Disconnect, Error, Options, Unsubscribe};
+use engine::{Session, Thread};
 
 use self::channel::Channel;
 use self::client::{Client, Grace};
@@ -169,7 +169,9 @@ impl Hub {
     }
 
     fn push(&self, cx: &mut Cx<'_>, id: u64, channel: &str, push: &Push<'_>) {
-        self.send(cx, id, |wire, out| push.encode(channel, wire.form, wire.is_unidirectional(), out));
+        self.send(cx, id, |wire, out| {
+            push.encode(channel, wire.form, wire.is_unidirectional(), out)
+        });
     }
 
     /// Tells a client why its command failed, or ends it.

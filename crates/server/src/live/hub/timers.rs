@@ -110,8 +110,7 @@ impl Hub {
         let Some(client) = self.clients.get_mut(&id) else { return };
         client.presence_at = now + every;
         let present = client.subscriptions.iter().filter(|sub| sub.presence);
-        let present: Vec<_> =
-            present.map(|s| (Arc::clone(&s.channel), s.info.clone())).collect();
+        let present: Vec<_> = present.map(|s| (Arc::clone(&s.channel), s.info.clone())).collect();
         for (channel, chan_info) in present {
             let Some(client) = self.clients.get(&id) else { return };
             let info = client.info_in(&chan_info);
@@ -134,7 +133,8 @@ impl Hub {
         for channel in channels {
             let Some(there) = self.channels.get(&channel) else { continue };
             let Some(sub) = there.get(id).filter(|sub| sub.positioned) else { continue };
-            let (offset, epoch, server_side) = (sub.offset, Arc::clone(&sub.epoch), sub.server_side);
+            let (offset, epoch, server_side) =
+                (sub.offset, Arc::clone(&sub.epoch), sub.server_side);
             let meta_ttl = there.namespace.history_meta_ttl;
             let span = Span { since: None, limit: 0, reverse: false };
             match self.store(cx).history(&channel, span, meta_ttl) {

@@ -205,12 +205,23 @@ pub(crate) enum ReplyResult {
     Unsubscribe,
     Publish,
     Presence(Vec<(String, ClientInfo)>),
-    PresenceStats { clients: u32, users: u32 },
+    PresenceStats {
+        clients: u32,
+        users: u32,
+    },
     History(HistoryResult),
     Rpc(Vec<u8>),
     /// The connection's client and version are not repeated.
-    Refresh { client: String, version: String, expires: bool, ttl: u32 },
-    SubRefresh { expires: bool, ttl: u32 },
+    Refresh {
+        client: String,
+        version: String,
+        expires: bool,
+        ttl: u32,
+    },
+    SubRefresh {
+        expires: bool,
+        ttl: u32,
+    },
 }
 
 /// The reply to a command.
@@ -238,10 +249,12 @@ impl Reply {
                 ReplyResult::Presence(all) => w.inner(9, "presence", |w| {
                     w.map((1, "presence", true), all, |w, info| info.write(w));
                 }),
-                ReplyResult::PresenceStats { clients, users } => w.inner(10, "presence_stats", |w| {
-                    w.uint(1, "num_clients", (*clients).into());
-                    w.uint(2, "num_users", (*users).into());
-                }),
+                ReplyResult::PresenceStats { clients, users } => {
+                    w.inner(10, "presence_stats", |w| {
+                        w.uint(1, "num_clients", (*clients).into());
+                        w.uint(2, "num_users", (*users).into());
+                    })
+                }
                 ReplyResult::History(page) => w.inner(11, "history", |w| {
                     w.list(1, "publications", &page.publications, |w, p| p.write(w));
                     w.text(2, "epoch", &page.epoch);

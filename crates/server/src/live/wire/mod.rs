@@ -13,11 +13,13 @@ mod protobuf;
 mod write;
 
 pub(crate) use command::{
-    Command, ConnectRequest, Filter, HistoryRequest, Method, PublishRequest, RpcRequest, SubscribeRequest, connect_of_json,
-    connect_of_protobuf, decode_json, decode_protobuf, emulation_of_protobuf,
+    Command, ConnectRequest, Filter, HistoryRequest, Method, PublishRequest, RpcRequest,
+    SubscribeRequest, connect_of_json, connect_of_protobuf, decode_json, decode_protobuf,
+    emulation_of_protobuf,
 };
 pub(crate) use message::{
-    ClientInfo, ConnectResult, HistoryResult, Publication, Push, Reply, ReplyResult, SubscribeResult,
+    ClientInfo, ConnectResult, HistoryResult, Publication, Push, Reply, ReplyResult,
+    SubscribeResult,
 };
 pub(crate) use write::{Writer, varint};
 
