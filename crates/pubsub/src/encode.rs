@@ -38,8 +38,8 @@ pub(crate) struct Encoded {
     out: Out,
     /// Its first byte depends on the protocol.
     push: bool,
-    /// The length of the message within `out`, before its last line end; none: it is shared.
-    payload: Option<usize>,
+    /// The length of the message. It is shared, or lies in `out` before the last line end.
+    payload: usize,
 }
 
 impl Encoded {
@@ -77,19 +77,20 @@ impl Encoded {
             Payload::Bytes(b) => reply.bulk(b),
             Payload::Shared(b) => reply.bulk_shared(b),
         }
-        let payload = if let Payload::Bytes(b) = payload { Some(b.len()) } else { None };
+        let payload = match payload {
+            Payload::Bytes(b) => b.len(),
+            Payload::Shared(b) => b.len(),
+        };
         Self { out, push: true, payload }
     }
 
     /// The message as it was published.
     pub(crate) fn payload(&self) -> &[u8] {
-        match self.payload {
-            Some(len) => {
-                let end = self.out.buf.len() - 2;
-                &self.out.buf[end - len..end]
-            }
-            None => self.out.shared.first().map_or(&[], |(_, bytes)| bytes.as_slice()),
+        if let Some((_, shared)) = self.out.shared.first() {
+            return shared;
         }
+        let end = self.out.buf.len() - 2;
+        &self.out.buf[end - self.payload..end]
     }
 
     /// Its length.

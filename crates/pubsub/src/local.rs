@@ -551,9 +551,11 @@ mod tests {
         let large = vec![b'x'; 20_000];
         assert_eq!(publish(&mut local, b"one"), 1);
         assert_eq!(publish(&mut local, &large), 1);
+        let short = Payload::Shared(Arc::new(b"two".to_vec()));
+        local.publish(&hub, ChannelKind::Channel, Wanted::new(b"c"), short);
         let got = local.take_tapped();
         let texts: Vec<_> = got.iter().map(|t| (&*t.name, t.payload())).collect();
-        assert_eq!(texts, [(&b"c"[..], &b"one"[..]), (b"c", &large)]);
+        assert_eq!(texts, [(&b"c"[..], &b"one"[..]), (b"c", &large), (b"c", b"two")]);
         assert!(!local.has_tapped());
         local.untap(&hub, b"c");
         local.untap(&hub, b"c");

@@ -37,6 +37,7 @@ pub mod client;
 pub mod docs;
 mod give_back;
 mod http;
+mod live;
 pub mod log_tool;
 mod net;
 mod reply;
@@ -90,6 +91,8 @@ pub(crate) struct Shared {
     complained: AtomicU64,
     /// The site, and its pages.
     pub(crate) web: web::Web,
+    /// Live channels, if `live-config` asks for them.
+    pub(crate) live: Option<Arc<live::Live>>,
 }
 
 impl Shared {
@@ -256,6 +259,7 @@ impl Builder {
             shut: AtomicBool::new(false),
             complained: AtomicU64::new(0),
             web: web::Web::new(&engine),
+            live: live::Live::load(&engine)?,
         });
         let mut inboxes = Vec::new();
         let mut polls = Vec::new();

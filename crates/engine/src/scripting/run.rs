@@ -129,6 +129,9 @@ pub(super) fn run(
     call.thread.collect();
     call.thread.unfreeze(frozen);
     if !inside {
+        // While the keys are still locked: messages of scripts over the same keys reach every thread in the
+        // order in which the scripts ran. Live channels number theirs.
+        call.thread.pubsub.post(engine);
         call.thread.serve_ready(engine);
         engine.keyspace.release(&mut call.thread.cx);
     }

@@ -20,6 +20,7 @@ use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
 use super::{call, keys};
 use crate::Shared;
+use crate::live::Hub;
 use crate::net::{Outlets, Streaming};
 
 /// What a thread needs to answer requests.
@@ -27,7 +28,7 @@ pub(crate) struct Responder {
     pub(super) site: Arc<Site>,
     pub(super) session: Session,
     /// The date of answers, and its second.
-    pub(super) date: String,
+    pub(crate) date: String,
     second: u64,
     /// Where bodies of failed renderings are not logged again at once.
     failed_ms: i64,
@@ -44,6 +45,8 @@ pub(crate) struct Responder {
     pub(crate) outlets: Outlets,
     /// The pages that they watch.
     pub(super) live: Live,
+    /// The live channels of this thread, if there are any.
+    pub(super) hub: Option<Box<Hub>>,
 }
 
 /// What follows an answer.
@@ -74,6 +77,7 @@ impl Responder {
             untimed: 0,
             outlets: Outlets::default(),
             live: Live::default(),
+            hub: None,
         })
     }
 

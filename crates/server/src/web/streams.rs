@@ -8,28 +8,47 @@ use resp::Out;
 
 use super::{After, Responder};
 use crate::Shared;
+use crate::live::{self, Cx, Hub};
+use crate::net::Outlets;
 
 impl Responder {
-    /// Begins a stream, if the request asks for one: writes the head of its answer.
+    /// Answers a request that begins a stream or belongs to live channels; none: it is for a page.
     pub(super) fn stream(
         &mut self,
         shared: &Arc<Shared>,
         thread: &mut Thread,
         head: &Head<'_>,
-        _body: &[u8],
+        body: &[u8],
         out: &mut Out,
     ) -> Option<After> {
         #[cfg(test)]
         if head.target.path == "/.trivial" {
             return Some(tests::begin(self, head, out));
         }
-        self.own(shared, thread, head, out)
+        if let Some(after) = self.own(shared, thread, head, out) {
+            return Some(after);
+        }
+        live::answer(self, shared, thread, (head, body), out)
+    }
+
+    /// The live channels of this thread, and the outlets that they append to; none: they are off.
+    pub(crate) fn hub(
+        &mut self,
+        shared: &Arc<Shared>,
+        thread: &Thread,
+    ) -> Option<(&mut Hub, &mut Outlets)> {
+        let live = shared.live.as_ref()?;
+        let hub = self.hub.get_or_insert_with(|| Hub::new(shared, live, thread));
+        Some((hub, &mut self.outlets))
     }
 
     /// Called once in each turn of the event loop, behind all commands and messages of the turn: producers
     /// append what these have come to.
     pub(crate) fn turn(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
         self.live_turn(shared, thread);
+        if let Some(hub) = &mut self.hub {
+            hub.turn(&mut Cx { shared, thread, outlets: &mut self.outlets });
+        }
     }
 }
 

@@ -220,6 +220,7 @@ type reply struct {
 type stream struct {
 	subscribed subscribed
 	replies    chan reply
+	close      func()
 }
 
 func (n node) connect(t *testing.T, user string, from position) *stream {
@@ -234,7 +235,7 @@ func (n node) connect(t *testing.T, user string, from position) *stream {
 	server.Must(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 
-	s := &stream{replies: make(chan reply)}
+	s := &stream{replies: make(chan reply), close: func() { _ = response.Body.Close() }}
 	go func() {
 		defer close(s.replies)
 		lines := bufio.NewScanner(response.Body)

@@ -1,0 +1,250 @@
+//! The server API: what applications ask over HTTP, and the same from commands.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use ::live::api::{
+    self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
+    Publish, Reply, ReplyResult, Request as Asked, check,
+};
+use http1::Method as Verb;
+use http1::form::urlencoded;
+
+use super::hub::{Cx, Hub};
+use super::mail::Mail;
+use super::store::{Keep, Span};
+use super::transport::Request;
+use super::wire::{ClientInfo, Publication};
+use crate::web::After;
+
+/// How long the result of a publication with an idempotency key is kept.
+const RESULT_TTL: Duration = Duration::from_secs(300);
+
+impl Keep {
+    pub(super) fn of(plan: &check::PublishPlan) -> Self {
+        let (size, ttl) = plan.history.unwrap_or_default();
+        Self {
+            size,
+            ttl,
+            meta_ttl: plan.namespace.history_meta_ttl,
+            delta: plan.delta,
+            idempotency_ttl: RESULT_TTL,
+            ..Self::default()
+        }
+    }
+}
+
+/// Answers a request for the API; none: it is for somebody else.
+pub(super) fn answer(
+    hub: &mut Hub,
+    cx: &mut Cx<'_>,
+    request: &mut Request<'_, '_>,
+) -> Option<After> {
+    let options = Arc::clone(&request.options);
+    let http = &options.http_api;
+    let rest =
+        request.head.target.path.strip_prefix(http.prefix.as_str()).filter(|_| http.enabled)?;
+    let name = match rest.strip_prefix('/') {
+        Some(name) => name.to_owned(),
+        None if rest.is_empty() => String::new(),
+        None => return None,
+    };
+    if request.head.method != Verb::Post {
+        return Some(request.plain(405, "text/plain", b"405\n"));
+    }
+    let query = urlencoded(request.head.target.query.as_bytes());
+    let by_query = query.iter().find(|(n, _)| n == "api_key").map(|(_, v)| v.as_str());
+    let (key, bearer) = (request.head.text("x-api-key"), request.head.text("authorization"));
+    if !http.insecure && !api::is_authorized(&http.key, key, bearer, by_query) {
+        return Some(request.plain(401, "text/plain; charset=utf-8", b"Unauthorized\n"));
+    }
+    const JSON: &str = "application/json";
+    if name.is_empty() {
+        let Ok(all) = api::legacy(request.body) else {
+            return Some(request.plain(400, "text/plain", b"Bad Request\n"));
+        };
+        let mut body = Vec::new();
+        for one in all {
+            let reply = one.request.and_then(|asked| hub.api(cx, asked));
+            body.extend(api::encode_legacy(one.id, &reply));
+            body.push(b'\n');
+        }
+        return Some(request.plain(200, JSON, &body));
+    }
+    let Some(method) = Method::of(&name) else {
+        return Some(request.plain(404, "text/plain; charset=utf-8", b"404 page not found\n"));
+    };
+    let transport = http.error_mode_transport
+        || request.head.text("x-centrifugo-error-mode") == Some("transport");
+    let reply = match api::decode(method, request.body) {
+        Err(DecodeError::Malformed(why)) => {
+            return Some(request.plain(400, "text/plain; charset=utf-8", why.as_bytes()));
+        }
+        Err(DecodeError::Refused(error)) => Err(error),
+        Ok(Body::One(asked)) => hub.api(cx, asked),
+        Ok(Body::Batch { requests, .. }) => {
+            let run = |asked: Result<Asked, ApiError>| {
+                let method = asked.as_ref().ok().map(method_of);
+                (method, asked.and_then(|asked| hub.api(cx, asked)))
+            };
+            let replies: Vec<_> = requests.into_iter().map(run).collect();
+            return Some(request.plain(200, JSON, &api::encode_batch(&replies)));
+        }
+    };
+    Some(match &reply {
+        Err(error) if transport => request.plain(error.status(), JSON, &api::encode_error(error)),
+        _ => request.plain(200, JSON, &api::encode(&reply)),
+    })
+}
+
+fn method_of(asked: &Asked) -> Method {
+    match asked {
+        Asked::Publish(_) => Method::Publish,
+        Asked::Broadcast(_) => Method::Broadcast,
+        Asked::Subscribe(_) => Method::Subscribe,
+        Asked::Unsubscribe(_) => Method::Unsubscribe,
+        Asked::Disconnect(_) => Method::Disconnect,
+        Asked::Refresh(_) => Method::Refresh,
+        Asked::Presence { .. } => Method::Presence,
+        Asked::PresenceStats { .. } => Method::PresenceStats,
+        Asked::History(_) => Method::History,
+        Asked::HistoryRemove { .. } => Method::HistoryRemove,
+        Asked::Channels { .. } => Method::Channels,
+        Asked::Info => Method::Info,
+        Asked::Rpc { .. } => Method::Rpc,
+    }
+}
+
+fn info_out(info: ClientInfo) -> api::ClientInfo {
+    let ClientInfo { user, client, conn_info, chan_info } = info;
+    api::ClientInfo { user, client, conn_info, chan_info }
+}
+
+fn out(publication: Publication) -> PublicationOut {
+    let Publication { data, info, offset, tags, .. } = publication;
+    PublicationOut { data, info: info.map(info_out), offset, tags }
+}
+
+impl Hub {
+    /// Does what the API asks for.
+    pub(crate) fn api(&mut self, cx: &mut Cx<'_>, asked: Asked) -> Reply {
+        let engine = Arc::clone(&cx.shared.engine);
+        match asked {
+            Asked::Publish(publish) => self.api_publish(cx, &publish),
+            Asked::Broadcast(broadcast) => {
+                let publication = broadcast.publication;
+                let each = |channel| {
+                    let publication = publication.clone();
+                    self.api_publish(cx, &Publish { channel, publication })
+                };
+                Ok(ReplyResult::Broadcast(broadcast.channels.into_iter().map(each).collect()))
+            }
+            Asked::Subscribe(asked) => {
+                check::subscribe(self.options(), &asked)?;
+                self.live().post_all(&engine, &Mail::Subscribe(asked));
+                Ok(ReplyResult::Empty)
+            }
+            Asked::Unsubscribe(asked) => {
+                check::unsubscribe(self.options(), &asked.channel)?;
+                self.live().post_all(&engine, &Mail::Unsubscribe(asked));
+                Ok(ReplyResult::Empty)
+            }
+            Asked::Disconnect(asked) => {
+                self.live().post_all(&engine, &Mail::Disconnect(asked));
+                Ok(ReplyResult::Empty)
+            }
+            Asked::Refresh(asked) => {
+                self.live().post_all(&engine, &Mail::Refresh(asked));
+                Ok(ReplyResult::Empty)
+            }
+            Asked::Presence { channel } => {
+                check::presence(self.options(), &channel)?;
+                let all = self.store(cx).presence(&channel).map_err(|why| internal(cx, &why))?;
+                Ok(ReplyResult::Presence(all.into_iter().map(|(_, info)| info_out(info)).collect()))
+            }
+            Asked::PresenceStats { channel } => {
+                check::presence(self.options(), &channel)?;
+                let all = self.store(cx).presence(&channel).map_err(|why| internal(cx, &why))?;
+                let mut users: Vec<_> = all.iter().map(|(_, info)| &info.user).collect();
+                users.sort_unstable();
+                users.dedup();
+                let (num_clients, num_users) = (all.len() as u32, users.len() as u32);
+                Ok(ReplyResult::PresenceStats { num_clients, num_users })
+            }
+            Asked::History(asked) => self.api_history(cx, &asked),
+            Asked::HistoryRemove { channel } => {
+                check::history(self.options(), &channel)?;
+                self.store(cx).remove_history(&channel).map_err(|why| internal(cx, &why))?;
+                Ok(ReplyResult::Empty)
+            }
+            Asked::Channels { pattern } => {
+                let of = |(name, num_clients)| (name, ChannelInfo { num_clients });
+                let all = self.live().channels(&pattern);
+                Ok(ReplyResult::Channels(all.into_iter().map(of).collect()))
+            }
+            Asked::Info => Ok(ReplyResult::Info(vec![self.node(cx)])),
+            Asked::Rpc { .. } => Err(ApiError::NOT_FOUND),
+        }
+    }
+
+    fn api_publish(&mut self, cx: &mut Cx<'_>, asked: &Publish) -> Reply {
+        let plan = check::publish(self.options(), &asked.channel, &asked.publication)?;
+        let given = &asked.publication;
+        let publication = Publication {
+            data: given.data.clone(),
+            tags: given.tags.clone(),
+            ..Publication::default()
+        };
+        let mut keep = Keep::of(&plan);
+        keep.idempotency_key.clone_from(&given.idempotency_key);
+        keep.version = given.version;
+        keep.version_epoch.clone_from(&given.version_epoch);
+        let published = self.store(cx).publish(&asked.channel, &publication, &keep);
+        let (place, _) = published.map_err(|why| internal(cx, &why))?;
+        self.live().counts.published.fetch_add(1, Relaxed);
+        Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
+    }
+
+    fn api_history(&mut self, cx: &mut Cx<'_>, asked: &api::History) -> Reply {
+        let namespace = check::history(self.options(), &asked.channel)?;
+        let since = asked.since.as_ref();
+        if asked.reverse && since.is_some_and(|since| since.offset == 0) {
+            return Err(ApiError::BAD_REQUEST);
+        }
+        let span = Span {
+            since: since.map(|since| since.offset),
+            limit: asked.limit.into(),
+            reverse: asked.reverse,
+        };
+        let read = self.store(cx).history(&asked.channel, span, namespace.history_meta_ttl);
+        let (place, publications) = read.map_err(|why| internal(cx, &why))?;
+        if since.is_some_and(|since| !since.epoch.is_empty() && since.epoch != place.epoch) {
+            return Err(ApiError::UNRECOVERABLE_POSITION);
+        }
+        let publications = publications.into_iter().map(out).collect();
+        let (offset, epoch) = (place.offset, place.epoch);
+        Ok(ReplyResult::History(HistoryPage { publications, offset, epoch }))
+    }
+
+    fn node(&self, cx: &Cx<'_>) -> Node {
+        let counts = &self.live().counts;
+        let engine = &cx.shared.engine;
+        Node {
+            uid: self.live().node.clone(),
+            name: self.options().node_name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            num_clients: counts.clients.load(Relaxed) as u32,
+            num_users: counts.users.load(Relaxed) as u32,
+            num_subs: counts.subscriptions.load(Relaxed) as u32,
+            num_channels: self.live().channels("").len() as u32,
+            uptime: ((cx.thread.cx.now - engine.started_ms) / 1000).max(0) as u32,
+            process: None,
+        }
+    }
+}
+
+fn internal(cx: &Cx<'_>, why: &str) -> ApiError {
+    engine::log!(cx.shared.engine.log, Verbose, "live: {}", why);
+    ApiError::INTERNAL
+}

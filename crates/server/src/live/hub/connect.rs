@@ -1,0 +1,242 @@
+//! Connect commands, and refreshes: who a client is, until when, and what the server subscribes it to.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ::live::api::{DisconnectUser, Target};
+use ::live::code::Refusal;
+use ::live::connect::{self, Asked, Plan};
+use ::live::permission::{self, Step, Subscription as Granted};
+use ::live::proxy::{self, Event};
+use ::live::token::{ConnectToken, SubscribeToken, TokenError};
+use ::live::{Disconnect, Error};
+
+use super::{Cx, Hub, ttl, who};
+use crate::live::mail::Mail;
+use crate::live::wire::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
+
+impl Hub {
+    /// A connect command: `command` is its number, 0 for a connection in one direction.
+    pub(super) fn connect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        command: u32,
+        asked: &ConnectRequest,
+    ) -> Result<(), Refusal> {
+        let Some(client) = self.clients.get(&id) else { return Ok(()) };
+        if client.connected {
+            return Err(Disconnect::BAD_REQUEST.into());
+        }
+        let options = Arc::clone(&self.options);
+        let limit = options.client.connection_limit;
+        if limit > 0 && self.live.counts.clients.load(Relaxed) >= limit as u64 {
+            return Err(Disconnect::CONNECTION_LIMIT.into());
+        }
+        let mut plan = self.plan(cx, id, asked)?;
+        let now = cx.thread.cx.now;
+        let same = |client: &&super::Client| client.connected && *client.user == *plan.user;
+        let own = self.clients.values().filter(same).count();
+        let expiry = plan.admit(&options, own, now / 1000)?;
+        let mut result = ConnectResult {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            ping: options.client.ping_interval.map_or(0, |t| t.as_secs() as u32),
+            ..ConnectResult::default()
+        };
+        if options.client.connect_include_server_time {
+            result.time = now as u64;
+        }
+        result.expires = expiry.expires;
+        result.ttl = expiry.ttl;
+        result.data.clone_from(&plan.data);
+        self.admit(cx, id, &plan, &mut result);
+        if plan.single_connection.is_some() {
+            self.end_others(cx, &plan.user, &result.client);
+        }
+        let mut joined = Vec::new();
+        for (channel, granted) in &plan.subscriptions {
+            let granted = &Granted { options: granted.clone(), client_side_refresh: false };
+            let mut sub = SubscribeRequest { channel: channel.clone(), ..Default::default() };
+            if let Some(own) = asked.subs.get(channel) {
+                sub.recover = own.recover;
+                sub.offset = own.offset;
+                sub.epoch.clone_from(&own.epoch);
+            }
+            let subscribed = self.subscribe(cx, id, &sub, granted, true)?;
+            result.subs.push((channel.clone(), subscribed));
+            joined.push(channel);
+        }
+        if command == 0 {
+            self.push(cx, id, "", &Push::Connect(&result));
+        } else {
+            self.reply(cx, id, command, ReplyResult::Connect(Box::new(result)));
+        }
+        for channel in joined {
+            self.joined(cx, id, channel);
+        }
+        self.drain(cx);
+        self.schedule(cx, id);
+        Ok(())
+    }
+
+    /// The client is somebody from now on.
+    fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, result: &mut ConnectResult) {
+        let options = &self.options.client;
+        let now = cx.thread.cx.now;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let wire = client.wire;
+        client.connected = true;
+        client.user = by.user.as_str().into();
+        client.info = by.info.clone().into();
+        client.expire_at = by.expire_at;
+        client.client_side_refresh = by.client_side_refresh;
+        client.meta = by.meta.clone().map(Into::into);
+        client.stale_at = 0;
+        let every = |time: std::time::Duration| now + time.as_millis().max(1) as i64;
+        client.ping_at = options.ping_interval.map_or(0, every);
+        client.presence_at = every(options.presence_update_interval);
+        client.check_at = options.channel_position_check_delay.map_or(0, every);
+        result.pong = !wire.is_unidirectional() && options.pong_timeout.is_some();
+        result.client = client.uid.to_string();
+        if wire.is_emulated() || wire.is_unidirectional() {
+            result.session = client.session.to_string();
+        }
+        if wire.is_emulated() {
+            result.node.clone_from(&self.live.node);
+        }
+        self.live.counts.clients.fetch_add(1, Relaxed);
+        self.live.counts.connects.fetch_add(1, Relaxed);
+    }
+
+    /// The other connections of a user end.
+    fn end_others(&self, cx: &Cx<'_>, user: &str, client: &str) {
+        let disconnect = Disconnect::CONNECTION_LIMIT;
+        let target = Target { user: user.to_owned(), ..Target::default() };
+        let whitelist = vec![client.to_owned()];
+        let others = Mail::Disconnect(DisconnectUser { target, disconnect, whitelist });
+        self.live.post_all(&cx.shared.engine, &others);
+    }
+
+    /// What the connection is made with.
+    fn plan(&mut self, cx: &mut Cx<'_>, id: u64, asked: &ConnectRequest) -> Result<Plan, Refusal> {
+        let options = Arc::clone(&self.options);
+        let channels: Vec<&str> = asked.subs.keys().map(String::as_str).collect();
+        let wish = Asked { token: &asked.token, channels: &channels, user_header: None };
+        match connect::begin(&options, &wish)? {
+            Step::Allowed(plan) => Ok(plan),
+            Step::Token => {
+                let token = self.connection_token(cx, &asked.token);
+                connect::with_token(&options, &wish, token)
+            }
+            Step::Proxy(proxy) => {
+                let (name, version) = (&*asked.name, &*asked.version);
+                let event =
+                    Event::Connect { data: &asked.data.0, name, version, channels: &channels };
+                let outcome = self.ask(cx, id, &proxy, &event);
+                let answer = proxy::connect(&options, &proxy, &outcome)?;
+                connect::with_proxy(&options, &wish, answer)
+            }
+        }
+    }
+
+    fn connection_token(&self, cx: &Cx<'_>, token: &str) -> Result<ConnectToken, TokenError> {
+        let client = &self.options.client;
+        let now = cx.thread.cx.now;
+        let mut jwks = self.live.jwks.lock();
+        let mut lookup = |name: &_| jwks.lookup(name, now);
+        let skip = client.insecure_skip_token_signature_verify;
+        available(client.token.connection(token, now, skip, &mut lookup))
+    }
+
+    pub(super) fn subscription_token(
+        &self,
+        cx: &Cx<'_>,
+        token: &str,
+    ) -> Result<SubscribeToken, TokenError> {
+        let client = &self.options.client;
+        let now = cx.thread.cx.now;
+        let mut jwks = self.live.jwks.lock();
+        let mut lookup = |name: &_| jwks.lookup(name, now);
+        let skip = client.insecure_skip_token_signature_verify;
+        available(client.subscription_token.subscription(token, now, skip, &mut lookup))
+    }
+
+    /// A refresh command.
+    pub(super) fn refresh(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        token: &str,
+    ) -> Result<ReplyResult, Refusal> {
+        let options = Arc::clone(&self.options);
+        let token = (!token.is_empty()).then(|| self.connection_token(cx, token));
+        let now = cx.thread.cx.now;
+        let Some(client) = self.clients.get_mut(&id) else {
+            return Err(Disconnect::CONNECTION_CLOSED.into());
+        };
+        let subscribed = |channel: &str| client.subscription(channel).is_some();
+        let refreshed =
+            connect::refresh(&options, &client.user, token, subscribed, &[], now / 1000)?;
+        client.expire_at = refreshed.expire_at;
+        if !refreshed.info.is_empty() {
+            client.info = refreshed.info.into();
+        }
+        let result = ReplyResult::Refresh {
+            client: client.uid.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            expires: client.expire_at > 0,
+            ttl: if client.expire_at > 0 { ttl(now, client.expire_at) } else { 0 },
+        };
+        self.schedule(cx, id);
+        Ok(result)
+    }
+
+    /// A sub_refresh command.
+    pub(super) fn sub_refresh(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        channel: &str,
+        token: &str,
+    ) -> Result<ReplyResult, Refusal> {
+        if channel.is_empty() {
+            return Err(Disconnect::BAD_REQUEST.into());
+        }
+        let Some(client) = self.clients.get(&id) else {
+            return Err(Disconnect::CONNECTION_CLOSED.into());
+        };
+        let Some(sub) = client.subscription(channel) else {
+            return Err(Error::PERMISSION_DENIED.into());
+        };
+        if sub.client_side_refresh && token.is_empty() {
+            return Err(Error::BAD_REQUEST.into());
+        }
+        let token = self.subscription_token(cx, token);
+        let token = permission::sub_refresh(who(client), channel, token)?;
+        let now = cx.thread.cx.now;
+        if token.expire_at > 0 && token.expire_at < now / 1000 {
+            return Err(Error::EXPIRED.into());
+        }
+        let client = self.clients.get_mut(&id);
+        if let Some(sub) = client.and_then(|client| client.subscription_mut(channel)) {
+            sub.expire_at = token.expire_at;
+            sub.info = token.subscription.info.into();
+        }
+        self.schedule(cx, id);
+        let expires = token.expire_at > 0;
+        Ok(ReplyResult::SubRefresh {
+            expires,
+            ttl: if expires { ttl(now, token.expire_at) } else { 0 },
+        })
+    }
+}
+
+/// A key that is not there yet cannot be waited for here: the client tries again.
+fn available<T>(verified: Result<T, TokenError>) -> Result<T, TokenError> {
+    verified.map_err(|error| match error {
+        TokenError::Wait(key) => {
+            TokenError::Unavailable(format!("the key {:?} is being fetched", key.kid))
+        }
+        other => other,
+    })
+}

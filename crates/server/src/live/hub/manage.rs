@@ -1,0 +1,105 @@
+//! What other threads and the API want of the clients of a thread.
+
+use std::sync::Arc;
+
+use ::live::api::{self, Target};
+use ::live::permission::Subscription as Granted;
+use ::live::{Disconnect, Unsubscribe};
+
+use super::client::Client;
+use super::{Cx, Hub, ttl};
+use crate::live::mail::Mail;
+use crate::live::wire::{Push, SubscribeRequest};
+
+/// Whether a request is about a client.
+fn is_meant(target: &Target, client: &Client) -> bool {
+    client.connected
+        && *client.user == *target.user
+        && (target.client.is_empty() || *client.uid == *target.client)
+        && (target.session.is_empty() || *client.session == *target.session)
+}
+
+impl Hub {
+    pub(super) fn read_mail(&mut self, cx: &mut Cx<'_>, mail: Mail) {
+        match mail {
+            Mail::Commands(id, commands) => self.commands(cx, id, commands),
+            Mail::Subscribe(asked) => self.subscribe_by_api(cx, &asked),
+            Mail::Unsubscribe(asked) => self.unsubscribe_by_api(cx, &asked),
+            Mail::Disconnect(asked) => {
+                for id in self.meant(&asked.target) {
+                    let uid = self.clients.get(&id).map(|client| client.uid.to_string());
+                    if uid.is_some_and(|uid| !asked.whitelist.contains(&uid)) {
+                        self.disconnect(cx, id, &asked.disconnect);
+                    }
+                }
+            }
+            Mail::Refresh(asked) => self.refresh_by_api(cx, &asked),
+        }
+    }
+
+    fn meant(&self, target: &Target) -> Vec<u64> {
+        let of = self.clients.iter().filter(|(_, client)| is_meant(target, client));
+        of.map(|(id, _)| *id).collect()
+    }
+
+    fn subscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Subscribe) {
+        let options = Arc::clone(&self.options);
+        let Ok(granted) = api::check::subscribe(&options, asked) else { return };
+        let granted = Granted { options: granted, client_side_refresh: false };
+        let mut request = SubscribeRequest { channel: asked.channel.clone(), ..Default::default() };
+        if let Some(since) = &asked.recover_since {
+            request.recover = true;
+            request.offset = since.offset;
+            request.epoch.clone_from(&since.epoch);
+        }
+        for id in self.meant(&asked.target) {
+            let there = self.clients.get(&id).and_then(|c| c.subscription(&asked.channel));
+            if there.is_some() {
+                continue;
+            }
+            let Ok(result) = self.subscribe(cx, id, &request, &granted, true) else { continue };
+            self.push(cx, id, &asked.channel, &Push::Subscribe(&result));
+            for publication in &result.publications {
+                self.push(cx, id, &asked.channel, &Push::Publication(publication));
+            }
+            self.joined(cx, id, &asked.channel);
+        }
+    }
+
+    fn unsubscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Unsubscribe) {
+        for id in self.meant(&asked.target) {
+            let Some(client) = self.clients.get(&id) else { continue };
+            let channels: Vec<Arc<str>> = match asked.channel.as_str() {
+                "" => client.subscriptions.iter().map(|s| Arc::clone(&s.channel)).collect(),
+                one => vec![one.into()],
+            };
+            for channel in channels {
+                self.end_subscription(cx, id, &channel, &Unsubscribe::SERVER);
+            }
+        }
+    }
+
+    fn refresh_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Refresh) {
+        let now = cx.thread.cx.now;
+        for id in self.meant(&asked.target) {
+            if asked.expired {
+                self.disconnect(cx, id, &Disconnect::EXPIRED);
+                continue;
+            }
+            let Some(client) = self.clients.get_mut(&id) else { continue };
+            client.expire_at = asked.expire_at;
+            if !asked.info.is_empty() {
+                client.info = asked.info.clone().into();
+            }
+            let expires = asked.expire_at > 0;
+            let ttl = if expires { ttl(now, asked.expire_at) } else { 0 };
+            self.push(cx, id, "", &Push::Refresh { expires, ttl });
+            self.schedule(cx, id);
+        }
+    }
+
+    /// The channels of this thread, with their subscribers.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.channels.iter().map(|(name, there)| (&**name, there.subscribers.len()))
+    }
+}

@@ -1,0 +1,255 @@
+//! A thread's live channels: its clients, and who of them is subscribed to what. See [`crate::live`].
+//!
+//! Everything here happens on one thread, so nothing can come between the reading of a position and the
+//! subscription: a channel is tapped before its position is read, messages of before are told by their offset.
+
+mod ask;
+mod channel;
+mod client;
+mod commands;
+mod connect;
+mod deliver;
+mod filter;
+mod manage;
+mod subscribe;
+mod timers;
+pub(super) mod wire;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ::live::code::Refusal;
+use ::live::limit::Limiter;
+use ::live::permission::Who;
+use ::live::{Disconnect, Error, Options, Unsubscribe};
+use engine::{Session, Thread};
+
+use self::channel::Channel;
+use self::client::{Client, Grace};
+use self::wire::Wire;
+use super::Live;
+use super::store::Store;
+use super::wire::{Push, Reply, ReplyResult};
+use crate::Shared;
+use crate::net::Outlets;
+
+/// Where the hub acts.
+pub(crate) struct Cx<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) thread: &'a mut Thread,
+    pub(crate) outlets: &'a mut Outlets,
+}
+
+/// See the module's text.
+pub(crate) struct Hub {
+    live: Arc<Live>,
+    options: Arc<Options>,
+    session: Session,
+    clients: HashMap<u64, Client>,
+    channels: HashMap<Arc<str>, Channel>,
+}
+
+impl Hub {
+    pub(crate) fn new(shared: &Shared, live: &Arc<Live>, thread: &Thread) -> Box<Self> {
+        // What was left for the hub of this thread before there was one is for nobody.
+        live.take_mail(thread.index);
+        Box::new(Self {
+            live: Arc::clone(live),
+            options: live.options(),
+            session: Session::inner(&shared.engine, thread.index),
+            clients: HashMap::new(),
+            channels: HashMap::new(),
+        })
+    }
+
+    /// A connection has become a live one.
+    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, id: u64, wire: Wire) {
+        let now = cx.thread.cx.now;
+        let stale = self.options.client.stale_close_delay;
+        let session: Box<str> = if wire.is_emulated() || wire.is_unidirectional() {
+            super::new_uuid().into()
+        } else {
+            "".into()
+        };
+        if wire.is_emulated() {
+            self.live.add_session(&session, cx.thread.index, id);
+        }
+        let client = Client {
+            uid: super::new_uuid().into(),
+            session,
+            wire,
+            connected: false,
+            unusable: false,
+            user: "".into(),
+            info: Box::default(),
+            meta: None,
+            client_side_refresh: true,
+            limiter: Limiter::default(),
+            subscriptions: Vec::new(),
+            expire_at: 0,
+            stale_at: stale.map_or(0, |delay| now + delay.as_millis() as i64),
+            ping_at: 0,
+            pong_until: 0,
+            presence_at: 0,
+            check_at: 0,
+            pinged: false,
+        };
+        self.clients.insert(id, client);
+        self.schedule(cx, id);
+    }
+
+    /// A connection is gone.
+    pub(crate) fn ended(&mut self, cx: &mut Cx<'_>, id: u64) {
+        self.remove(cx, id);
+    }
+
+    /// A client has not taken what it was sent: it connects again, and recovers.
+    pub(crate) fn slow(&mut self, cx: &mut Cx<'_>, id: u64) {
+        self.live.counts.slow.fetch_add(1, Relaxed);
+        self.disconnect(cx, id, &Disconnect::SLOW);
+    }
+
+    /// The server stops.
+    pub(crate) fn stop(&mut self, cx: &mut Cx<'_>, id: u64) {
+        self.disconnect(cx, id, &Disconnect::SHUTDOWN);
+    }
+
+    /// Once in each turn of the event loop: mail of other threads, and messages.
+    pub(crate) fn turn(&mut self, cx: &mut Cx<'_>) {
+        for mail in self.live.take_mail(cx.thread.index) {
+            self.read_mail(cx, mail);
+        }
+        self.drain(cx);
+    }
+
+    pub(super) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    pub(super) fn store<'a>(&'a mut self, cx: &'a mut Cx<'_>) -> Store<'a> {
+        Store {
+            engine: &cx.shared.engine,
+            thread: cx.thread,
+            session: &mut self.session,
+            prefix: &self.live.prefix,
+        }
+    }
+
+    fn grace(&self) -> Grace {
+        let client = &self.options.client;
+        Grace {
+            connection: client.expired_close_delay.as_secs() as i64,
+            subscription: client.expired_sub_close_delay.as_secs() as i64,
+        }
+    }
+
+    /// Has the client's connection call when something is due next.
+    fn schedule(&self, cx: &mut Cx<'_>, id: u64) {
+        let due = self.clients.get(&id).map_or(0, |client| client.due(self.grace()));
+        cx.outlets.call_at(id, due);
+    }
+
+    /// Sends a message, encoded by `encode` in the form of its wire.
+    fn send(&self, cx: &mut Cx<'_>, id: u64, encode: impl FnOnce(Wire, &mut Vec<u8>)) {
+        let Some(client) = self.clients.get(&id) else { return };
+        let (mut message, mut framed) = (Vec::new(), Vec::new());
+        encode(client.wire, &mut message);
+        client.wire.frame(&message, &mut framed);
+        cx.outlets.append(id, &framed);
+    }
+
+    fn reply(&self, cx: &mut Cx<'_>, id: u64, command: u32, result: ReplyResult) {
+        let reply = Reply { id: command, result };
+        self.send(cx, id, |wire, out| reply.encode(wire.form, out));
+    }
+
+    fn push(&self, cx: &mut Cx<'_>, id: u64, channel: &str, push: &Push<'_>) {
+        self.send(cx, id, |wire, out| {
+            push.encode(channel, wire.form, wire.is_unidirectional(), out)
+        });
+    }
+
+    /// Tells a client why its command failed, or ends it.
+    fn refuse(&mut self, cx: &mut Cx<'_>, id: u64, command: u32, refusal: Refusal) {
+        let uni = self.clients.get(&id).is_some_and(|client| client.wire.is_unidirectional());
+        match refusal {
+            refusal if uni => {
+                let end = ::live::connect::unidirectional(&self.options, refusal);
+                self.disconnect(cx, id, &end);
+            }
+            Refusal::Error(error) => self.reply(cx, id, command, ReplyResult::Error(error)),
+            Refusal::Disconnect(end) => self.disconnect(cx, id, &end),
+        }
+    }
+
+    /// Ends a connection, and tells its client why.
+    pub(super) fn disconnect(&mut self, cx: &mut Cx<'_>, id: u64, end: &Disconnect) {
+        let Some(client) = self.clients.get(&id) else { return };
+        let wire = client.wire;
+        let mut last = Vec::new();
+        let pushes = !wire.is_websocket()
+            || wire.is_unidirectional() && !self.options.uni_websocket.disable_disconnect_push;
+        if pushes {
+            let mut message = Vec::new();
+            Push::Disconnect(end).encode("", wire.form, wire.is_unidirectional(), &mut message);
+            wire.frame(&message, &mut last);
+        }
+        if wire.is_websocket() {
+            super::frame::closing(&mut last, end.code as u16, &end.reason);
+        }
+        cx.outlets.end(id, &last);
+        self.remove(cx, id);
+    }
+
+    /// Forgets a client: its subscriptions end, and others are told.
+    fn remove(&mut self, cx: &mut Cx<'_>, id: u64) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let channels: Vec<Arc<str>> =
+            client.subscriptions.iter().map(|s| Arc::clone(&s.channel)).collect();
+        for channel in channels {
+            self.unsubscribe(cx, id, &channel);
+        }
+        if let Some(client) = self.clients.remove(&id) {
+            if client.wire.is_emulated() {
+                self.live.remove_session(&client.session);
+            }
+            if client.connected {
+                self.live.counts.clients.fetch_sub(1, Relaxed);
+            }
+        }
+    }
+
+    /// Ends a subscription of a client from this side, and tells it.
+    pub(super) fn end_subscription(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        channel: &str,
+        end: &Unsubscribe,
+    ) {
+        if self.unsubscribe(cx, id, channel) {
+            self.push(cx, id, channel, &Push::Unsubscribe(end));
+        }
+    }
+}
+
+/// A client as the rules see it.
+fn who(client: &Client) -> Who<'_> {
+    Who { user: &client.user, client: &client.uid }
+}
+
+/// The store has failed: what it says is for the log, and the client may try again.
+fn failed(cx: &Cx<'_>, why: &str) -> Error {
+    engine::log!(cx.shared.engine.log, Verbose, "live: {}", why);
+    Error::INTERNAL
+}
+
+/// Seconds from now until a second, 0 if that is over.
+fn ttl(now_ms: i64, expire_at: i64) -> u32 {
+    u32::try_from((expire_at - now_ms / 1000).max(0)).unwrap_or(u32::MAX)
+}

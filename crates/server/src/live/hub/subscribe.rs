@@ -1,0 +1,232 @@
+//! Subscriptions: how they begin, with or without what was missed, and how they end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ::live::code::Refusal;
+use ::live::options::{FromResp, RecoveryMode};
+use ::live::permission::{self, Subscription as Granted};
+use ::live::{Disconnect, Error, SubscribeOptions};
+
+use super::channel::{Channel, Subscriber};
+use super::client::Subscription;
+use super::{Cx, Hub, failed, filter, ttl};
+use crate::live::store::{Place, Span, Store};
+use crate::live::wire::{Publication, SubscribeRequest, SubscribeResult};
+
+impl Hub {
+    /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`].
+    pub(super) fn subscribe(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        asked: &SubscribeRequest,
+        granted: &Granted,
+        server_side: bool,
+    ) -> Result<SubscribeResult, Refusal> {
+        // Messages from before are not for it.
+        cx.thread.receive();
+        self.drain(cx);
+        let Some(client) = self.clients.get(&id) else {
+            return Err(Disconnect::CONNECTION_CLOSED.into());
+        };
+        let options = &granted.options;
+        let filter = match &asked.tf {
+            Some(_) if !options.tags_filter => return Err(Error::BAD_REQUEST.into()),
+            Some(tf) => Some(Arc::new(filter::Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
+            None => None,
+        };
+        if asked.kind != 0 {
+            // Maps and shared polls.
+            return Err(Error::NOT_AVAILABLE.into());
+        }
+        let info = client.info_in(&options.info);
+        let wire = client.wire;
+        let channel = self.enter(cx, &asked.channel)?;
+        let begun = self.begin(cx, asked, options, &info);
+        let (mut result, place) = match begun {
+            Ok(begun) => begun,
+            Err(refusal) => {
+                self.leave_if_empty(cx, &channel);
+                return Err(refusal);
+            }
+        };
+        result.data.clone_from(&options.data);
+        if granted.client_side_refresh && options.expire_at > 0 {
+            result.expires = true;
+            result.ttl = ttl(cx.thread.cx.now, options.expire_at);
+        }
+        let subscriber = Subscriber {
+            id,
+            wire,
+            positioned: options.positioning || options.recovery,
+            offset: place.offset,
+            epoch: place.epoch.as_str().into(),
+            push_join_leave: options.push_join_leave,
+            delta: false,
+            has_base: false,
+            server_side,
+            filter,
+        };
+        if let Some(there) = self.channels.get_mut(&channel) {
+            there.add(subscriber);
+        }
+        self.live.count_subscription(&channel, true);
+        if let Some(client) = self.clients.get_mut(&id) {
+            let kinds = (server_side, granted.client_side_refresh);
+            client.subscriptions.push(Subscription::new(channel, options, kinds));
+        }
+        self.schedule(cx, id);
+        Ok(result)
+    }
+
+    /// Tells a channel that a client has joined it.
+    pub(super) fn joined(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str) {
+        let Some(client) = self.clients.get(&id) else { return };
+        let Some(sub) = client.subscription(channel).filter(|s| s.join_leave) else { return };
+        let info = client.info_in(&sub.info);
+        self.store(cx).publish_presence(channel, true, &info);
+    }
+
+    /// The thread follows a channel from now on.
+    fn enter(&mut self, cx: &mut Cx<'_>, channel: &str) -> Result<Arc<str>, Refusal> {
+        if let Some((name, _)) = self.channels.get_key_value(channel) {
+            return Ok(Arc::clone(name));
+        }
+        let namespace = Arc::clone(self.options.channel.find(channel)?.namespace);
+        let from_resp = namespace.publish_from_resp != FromResp::Off;
+        let name: Arc<str> = channel.into();
+        self.channels.insert(Arc::clone(&name), Channel::new(namespace));
+        let tap = Store::tap_of(&self.live.prefix, channel);
+        cx.thread.tap(&cx.shared.engine, tap.as_bytes());
+        if from_resp {
+            cx.thread.tap(&cx.shared.engine, channel.as_bytes());
+        }
+        Ok(name)
+    }
+
+    /// … and does not when nobody here is subscribed.
+    fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
+        if self.channels.get(channel).is_some_and(|there| there.subscribers.is_empty()) {
+            self.channels.remove(channel);
+            let tap = Store::tap_of(&self.live.prefix, channel);
+            cx.thread.untap(&cx.shared.engine, tap.as_bytes());
+            cx.thread.untap(&cx.shared.engine, channel.as_bytes());
+        }
+    }
+
+    /// Enters presence, and reads the position and what was missed. Returns the place that the client is at.
+    fn begin(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: &SubscribeRequest,
+        options: &SubscribeOptions,
+        info: &crate::live::wire::ClientInfo,
+    ) -> Result<(SubscribeResult, Place), Refusal> {
+        let channel = &asked.channel;
+        if options.presence
+            && let Err(why) = self.store(cx).add_presence(channel, info)
+        {
+            failed(cx, &why);
+            return Err(Disconnect::SERVER_ERROR.into());
+        }
+        let mut result = SubscribeResult::default();
+        if !options.positioning && !options.recovery {
+            return Ok((result, Place::default()));
+        }
+        let recovers = options.recovery && (asked.recover || options.auto_cache_recover);
+        let cache = options.recovery_mode == RecoveryMode::Cache;
+        let span = match (recovers, cache) {
+            (false, _) => Span { since: None, limit: 0, reverse: false },
+            (true, true) => Span { since: None, limit: 1, reverse: true },
+            (true, false) => {
+                let most = self.options.client.recovery_max_publication_limit;
+                let limit = if most == 0 { -1 } else { most as i64 };
+                Span { since: Some(asked.offset), limit, reverse: false }
+            }
+        };
+        let read = self.store(cx).history(channel, span, options.history_meta_ttl);
+        let (place, publications) = match read {
+            Ok(read) => read,
+            Err(why) => {
+                failed(cx, &why);
+                return Err(Disconnect::SERVER_ERROR.into());
+            }
+        };
+        result.positioned = true;
+        result.recoverable = options.recovery;
+        result.epoch.clone_from(&place.epoch);
+        result.offset = place.offset;
+        if recovers {
+            result.was_recovering = true;
+            self.recover(asked, cache, &place, publications, &mut result)?;
+        }
+        Ok((result, place))
+    }
+
+    /// Whether a client can be given all that it has missed, and all of that.
+    fn recover(
+        &self,
+        asked: &SubscribeRequest,
+        cache: bool,
+        place: &Place,
+        mut publications: Vec<Publication>,
+        result: &mut SubscribeResult,
+    ) -> Result<(), Refusal> {
+        /// The flag with which a client wants an error in place of a subscription that did not recover.
+        const REJECT_UNRECOVERED: i64 = 2;
+        let (epoch, top) = (&place.epoch, place.offset);
+        let recovered = if cache {
+            let latest = publications.last().map(|p| p.offset);
+            let (recovered, sends) =
+                permission::is_cache_recovered(epoch, top, &asked.epoch, asked.offset, latest);
+            if !sends {
+                publications.clear();
+            }
+            recovered
+        } else {
+            let ends = publications.first().zip(publications.last());
+            let missed = ends.map(|(first, last)| (first.offset, last.offset));
+            permission::is_recovered(epoch, top, &asked.epoch, asked.offset, missed)
+        };
+        let counts = &self.live.counts;
+        if recovered { &counts.recovered } else { &counts.not_recovered }.fetch_add(1, Relaxed);
+        if !recovered && !cache && asked.flag & REJECT_UNRECOVERED != 0 {
+            return Err(Error::UNRECOVERABLE_POSITION.into());
+        }
+        result.recovered = recovered;
+        if recovered {
+            if let Some(tf) = asked.tf.as_ref().and_then(filter::Node::of) {
+                publications.retain(|p| tf.matches(&p.tags));
+            }
+            result.publications = publications;
+            result.offset = asked.offset;
+        }
+        Ok(())
+    }
+
+    /// Ends a subscription without telling its client. Returns whether there was one.
+    pub(super) fn unsubscribe(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str) -> bool {
+        let Some(client) = self.clients.get_mut(&id) else { return false };
+        let Some(at) = client.subscriptions.iter().position(|s| &*s.channel == channel) else {
+            return false;
+        };
+        let sub = client.subscriptions.swap_remove(at);
+        let info = client.info_in(&sub.info);
+        if let Some(there) = self.channels.get_mut(channel) {
+            there.remove(id);
+        }
+        self.leave_if_empty(cx, channel);
+        if sub.presence
+            && let Err(why) = self.store(cx).remove_presence(channel, &info.client)
+        {
+            // It expires by itself.
+            failed(cx, &why);
+        }
+        if sub.join_leave {
+            self.store(cx).publish_presence(channel, false, &info);
+        }
+        self.live.count_subscription(&sub.channel, false);
+        true
+    }
+}

@@ -1,0 +1,78 @@
+//! How messages lie in the bytes of each transport.
+
+use crate::live::frame;
+use crate::live::wire::{Form, varint};
+
+/// A transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    WebSocket,
+    Sse,
+    HttpStream,
+    UniWebSocket,
+    UniSse,
+    UniHttpStream,
+}
+
+/// A transport and the form of its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub(crate) kind: Kind,
+    pub(crate) form: Form,
+}
+
+/// Wires that there are.
+pub(crate) const WIRES: usize = 12;
+
+impl Wire {
+    /// Its number, below [`WIRES`].
+    pub(crate) fn index(self) -> usize {
+        self.kind as usize * 2 + usize::from(self.form == Form::Protobuf)
+    }
+
+    /// Whether clients cannot send commands.
+    pub(crate) fn is_unidirectional(self) -> bool {
+        matches!(self.kind, Kind::UniWebSocket | Kind::UniSse | Kind::UniHttpStream)
+    }
+
+    /// Whether clients send their commands by requests of their own.
+    pub(crate) fn is_emulated(self) -> bool {
+        matches!(self.kind, Kind::Sse | Kind::HttpStream)
+    }
+
+    pub(crate) fn is_websocket(self) -> bool {
+        matches!(self.kind, Kind::WebSocket | Kind::UniWebSocket)
+    }
+
+    /// Appends a message that was encoded in this wire's form.
+    pub(crate) fn frame(self, message: &[u8], out: &mut Vec<u8>) {
+        match (self.kind, self.form) {
+            (Kind::WebSocket | Kind::UniWebSocket, Form::Json) => frame::text(out, message),
+            (Kind::WebSocket | Kind::UniWebSocket, Form::Protobuf) => {
+                let mut whole = Vec::with_capacity(message.len() + 4);
+                varint(&mut whole, message.len() as u64);
+                whole.extend_from_slice(message);
+                frame::binary(out, &whole);
+            }
+            (Kind::Sse | Kind::UniSse, _) => {
+                out.extend_from_slice(b"data: ");
+                out.extend_from_slice(message);
+                out.extend_from_slice(b"\n\n");
+            }
+            (Kind::HttpStream | Kind::UniHttpStream, Form::Json) => {
+                out.extend_from_slice(message);
+                out.push(b'\n');
+            }
+            (Kind::HttpStream | Kind::UniHttpStream, Form::Protobuf) => {
+                varint(out, message.len() as u64);
+                out.extend_from_slice(message);
+            }
+        }
+    }
+
+    /// Appends a ping.
+    pub(crate) fn ping(self, out: &mut Vec<u8>) {
+        let message: &[u8] = if self.form == Form::Json { b"{}" } else { b"" };
+        self.frame(message, out);
+    }
+}

@@ -1,0 +1,58 @@
+//! Messages between the hubs of threads.
+
+use engine::{Engine, Job, Message};
+
+use super::Live;
+use super::wire::Command;
+use ::live::api::{DisconnectUser, Refresh, Subscribe, Unsubscribe};
+
+/// What a hub is told by others.
+#[derive(Clone, Debug)]
+pub(crate) enum Mail {
+    /// Commands of one of its clients, which came by a request of their own.
+    Commands(u64, Vec<Command>),
+    Subscribe(Subscribe),
+    Unsubscribe(Unsubscribe),
+    Disconnect(DisconnectUser),
+    Refresh(Refresh),
+}
+
+impl Live {
+    /// Leaves mail for the hub of a thread, and wakes it.
+    pub(crate) fn post(&self, engine: &Engine, thread: usize, mail: Mail) {
+        let mut all = self.mail.lock();
+        if all.len() <= thread {
+            all.resize_with(thread + 1, Vec::new);
+        }
+        all[thread].push(mail);
+        drop(all);
+        engine.post(thread, Message::Run(Job::new(|_, _| {})));
+    }
+
+    /// Leaves mail for all hubs.
+    pub(crate) fn post_all(&self, engine: &Engine, mail: &Mail) {
+        for thread in 0..engine.workers().len() {
+            self.post(engine, thread, mail.clone());
+        }
+    }
+
+    /// Takes the mail of a thread.
+    pub(super) fn take_mail(&self, thread: usize) -> Vec<Mail> {
+        let mut all = self.mail.lock();
+        all.get_mut(thread).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A session whose commands come by requests.
+    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64) {
+        self.sessions.lock().insert(session.into(), (thread, id));
+    }
+
+    pub(super) fn remove_session(&self, session: &str) {
+        self.sessions.lock().remove(session);
+    }
+
+    /// The thread and the client number of a session.
+    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64)> {
+        self.sessions.lock().get(session).copied()
+    }
+}

@@ -1,0 +1,143 @@
+//! Live channels: Centrifugo's client protocol and server API on the web port.
+//!
+//! ```text
+//!  transport.rs: WebSocket, SSE, HTTP streams ─► wire: commands ─► hub: clients, channels ─► store.rs: keys
+//!                          ▲                                        ▲  │                        │ PUB/SUB
+//!                          └──── frames, appended once per turn ────┘  └◄── tapped messages ◄───┘
+//!  api.rs: POST /api/… and LIVE.… commands ─► store.rs, and mail to the hubs of all threads
+//! ```
+//!
+//! Each worker thread has a [`Hub`]: the clients whose connections live there, and for each of their channels the
+//! subscribers. The first subscriber of a channel has the thread tap the channel of Centrifugo's Redis engine in
+//! PUB/SUB. So every publisher reaches every subscriber, whether it is a client, the API, a command, or another
+//! server that uses this one as its Redis. Rules and options are in the crate `live`.
+
+mod api;
+mod envelope;
+mod frame;
+mod hub;
+mod mail;
+mod store;
+mod transport;
+mod value;
+mod wire;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use ::live::Options;
+use ::live::token::jwks::Jwks;
+use config::Id;
+use engine::{Engine, log};
+use parking_lot::{Mutex, RwLock};
+
+pub(crate) use hub::{Cx, Hub};
+pub(crate) use mail::Mail;
+pub(crate) use transport::answer;
+
+/// What keys and PUB/SUB channels begin with: Centrifugo's default.
+const PREFIX: &str = "centrifugo";
+
+/// Counts of the server since its start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) connects: AtomicU64,
+    pub(crate) clients: AtomicU64,
+    pub(crate) users: AtomicU64,
+    pub(crate) subscriptions: AtomicU64,
+    pub(crate) published: AtomicU64,
+    pub(crate) delivered: AtomicU64,
+    pub(crate) recovered: AtomicU64,
+    pub(crate) not_recovered: AtomicU64,
+    pub(crate) slow: AtomicU64,
+}
+
+/// What all threads share.
+pub(crate) struct Live {
+    options: RwLock<Arc<Options>>,
+    pub(crate) prefix: String,
+    /// This server, among several.
+    pub(crate) node: String,
+    pub(crate) jwks: Mutex<Jwks>,
+    /// Sessions of connections that get their commands by requests: thread and client number.
+    sessions: Mutex<HashMap<Box<str>, (usize, u64)>>,
+    mail: Mutex<Vec<Vec<Mail>>>,
+    /// Channels with subscribers, and how many.
+    channels: Mutex<HashMap<Arc<str>, u32>>,
+    pub(crate) counts: Counts,
+}
+
+impl Live {
+    /// Reads the file that `live-config` names; none: live channels are off.
+    ///
+    /// # Errors
+    /// The file cannot be read, or does not hold a configuration.
+    pub(crate) fn load(engine: &Engine) -> io::Result<Option<Arc<Self>>> {
+        let path = engine.config.string(Id::LiveConfig);
+        if path.is_empty() {
+            return Ok(None);
+        }
+        let bad = |why: String| {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("live-config {path}: {why}"))
+        };
+        let text = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
+        let loaded = ::live::options::load(&text, &[]).map_err(|e| bad(e.to_string()))?;
+        for note in &loaded.notes {
+            log!(engine.log, Notice, "live-config: {}", note);
+        }
+        Ok(Some(Arc::new(Self {
+            options: RwLock::new(loaded.options),
+            prefix: PREFIX.to_owned(),
+            node: new_uuid(),
+            jwks: Mutex::default(),
+            sessions: Mutex::default(),
+            mail: Mutex::default(),
+            channels: Mutex::default(),
+            counts: Counts::default(),
+        })))
+    }
+
+    /// A subscription begins, or ends, on some thread.
+    fn count_subscription(&self, channel: &Arc<str>, begins: bool) {
+        let mut all = self.channels.lock();
+        if begins {
+            self.counts.subscriptions.fetch_add(1, Relaxed);
+            *all.entry(Arc::clone(channel)).or_default() += 1;
+        } else if let Some(n) = all.get_mut(&**channel) {
+            self.counts.subscriptions.fetch_sub(1, Relaxed);
+            *n -= 1;
+            if *n == 0 {
+                all.remove(&**channel);
+            }
+        }
+    }
+
+    /// Channels with subscribers whose names match a pattern, and how many; with an empty pattern all.
+    fn channels(&self, pattern: &str) -> Vec<(String, u32)> {
+        let all = self.channels.lock();
+        let matches = |name: &str| {
+            pattern.is_empty() || stdx::glob::matches(pattern.as_bytes(), name.as_bytes(), false)
+        };
+        let found = all.iter().filter(|(name, _)| matches(name));
+        let mut found: Vec<_> = found.map(|(name, n)| (name.to_string(), *n)).collect();
+        found.sort();
+        found
+    }
+
+    /// The options at present.
+    pub(crate) fn options(&self) -> Arc<Options> {
+        Arc::clone(&self.options.read())
+    }
+}
+
+/// A random UUID: version 4.
+fn new_uuid() -> String {
+    let mut digits: Vec<u8> = engine::random_id(0).bytes().take(32).collect();
+    digits[12] = b'4';
+    digits[16] = b"89ab"[usize::from(digits[16]) % 4];
+    let text = String::from_utf8_lossy(&digits);
+    format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..32])
+}

@@ -1,0 +1,449 @@
+//! The endpoints of live channels: requests that become WebSockets or streams, commands by requests, the API.
+
+use std::sync::Arc;
+
+use ::live::options::{Options, Stream};
+use engine::Thread;
+use http1::form::urlencoded;
+use http1::response::{begin, end, field, length};
+use http1::{Head, Method};
+use resp::Out;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::frame::{self, Bad, Decoder, Message};
+use super::hub::Cx;
+use super::hub::wire::{Kind, Wire};
+use super::mail::Mail;
+use super::wire::{self, Command, ConnectRequest, Form, Method as Asked};
+use super::{Hub, Live, api};
+use crate::Shared;
+use crate::net::{At, Streaming};
+use crate::web::{After, Responder};
+
+/// Bytes of a WebSocket's head that its client may choose, for a key.
+const KEY_MAX: usize = 64;
+
+/// A request, and where its answer goes.
+pub(super) struct Request<'a, 'h> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) head: &'a Head<'h>,
+    pub(super) body: &'a [u8],
+    pub(super) date: &'a str,
+    pub(super) out: &'a mut Out,
+    pub(super) options: Arc<Options>,
+}
+
+/// Answers a request that is for live channels; none: it is for somebody else.
+pub(crate) fn answer(
+    web: &mut Responder,
+    shared: &Arc<Shared>,
+    thread: &mut Thread,
+    (head, body): (&Head<'_>, &[u8]),
+    out: &mut Out,
+) -> Option<After> {
+    let live = shared.live.as_ref()?;
+    let options = live.options();
+    let path = &*head.target.path;
+    let o = &*options;
+    let is = |enabled: bool, prefix: &str| enabled && path == prefix;
+    let is_stream = |s: &Stream| is(s.enabled, &s.prefix);
+    let kind = if is(o.websocket.enabled, &o.websocket.prefix) {
+        Some(Kind::WebSocket)
+    } else if is_stream(&o.sse) {
+        Some(Kind::Sse)
+    } else if is_stream(&o.http_stream) {
+        Some(Kind::HttpStream)
+    } else if is(o.uni_websocket.websocket.enabled, &o.uni_websocket.websocket.prefix) {
+        Some(Kind::UniWebSocket)
+    } else if is_stream(&o.uni_sse.stream) {
+        Some(Kind::UniSse)
+    } else if is_stream(&o.uni_http_stream.stream) {
+        Some(Kind::UniHttpStream)
+    } else {
+        None
+    };
+    let emulates = kind.is_none() && is_stream(&o.emulation);
+    let health = kind.is_none() && is_stream(&o.health);
+    let date = web.date.clone();
+    let mut request =
+        Request { shared, head, body, date: &date, out, options: Arc::clone(&options) };
+    match kind {
+        Some(kind) => Some(request.begin_stream(kind)),
+        None if emulates => Some(request.emulate(live)),
+        None if health => Some(request.plain(200, "application/json", b"{}")),
+        None => {
+            let hub = web.hub(shared, thread)?;
+            api::answer(hub.0, &mut Cx { shared, thread, outlets: hub.1 }, &mut request)
+        }
+    }
+}
+
+impl Request<'_, '_> {
+    /// Answers at once.
+    pub(super) fn plain(&mut self, status: u16, content_type: &str, body: &[u8]) -> After {
+        let buf = &mut self.out.buf;
+        begin(buf, status, self.date);
+        self.allow_origin();
+        let buf = &mut self.out.buf;
+        if !body.is_empty() {
+            field(buf, "Content-Type", content_type);
+        }
+        if status != 204 {
+            length(buf, body.len());
+        }
+        let keeps = self.head.keep_alive && !self.shared.stopping();
+        end(buf, keeps, self.head.minor);
+        buf.extend_from_slice(body);
+        if keeps { After::Keeps } else { After::Ends }
+    }
+
+    fn text(&mut self, status: u16, why: &str) -> After {
+        self.plain(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes())
+    }
+
+    /// What a page of another origin needs to read the answer.
+    fn allow_origin(&mut self) {
+        if let Some(origin) = self.head.text("origin")
+            && self.options.client.allowed_origins.allows(Some(origin))
+        {
+            let buf = &mut self.out.buf;
+            field(buf, "Access-Control-Allow-Origin", origin);
+            field(buf, "Access-Control-Allow-Credentials", "true");
+            field(buf, "Vary", "Origin");
+        }
+    }
+
+    /// The answer to a question of a browser before it sends a request of another origin.
+    fn preflight(&mut self) -> After {
+        let asked = self.head.text("access-control-request-headers").unwrap_or("").to_owned();
+        let buf = &mut self.out.buf;
+        begin(buf, 204, self.date);
+        self.allow_origin();
+        let buf = &mut self.out.buf;
+        field(buf, "Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+        if !asked.is_empty() {
+            field(buf, "Access-Control-Allow-Headers", &asked);
+        }
+        field(buf, "Access-Control-Max-Age", "300");
+        end(buf, self.head.keep_alive, self.head.minor);
+        if self.head.keep_alive { After::Keeps } else { After::Ends }
+    }
+
+    fn begin_stream(&mut self, kind: Kind) -> After {
+        let cap = match self.options.client.queue_max_size {
+            0 => usize::MAX / 4,
+            bytes => bytes,
+        };
+        if self.shared.stopping() {
+            return self.text(503, "the server stops");
+        }
+        if !self.options.client.allowed_origins.allows(self.head.text("origin")) {
+            return self.text(403, "this origin is not allowed");
+        }
+        match kind {
+            Kind::WebSocket | Kind::UniWebSocket => self.begin_socket(kind, cap),
+            Kind::Sse | Kind::UniSse | Kind::HttpStream | Kind::UniHttpStream => {
+                self.begin_http(kind, cap)
+            }
+        }
+    }
+
+    fn begin_socket(&mut self, kind: Kind, cap: usize) -> After {
+        let head = self.head;
+        let has = |name: &str, token: &str| {
+            let listed = head.text(name).unwrap_or("");
+            listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(token))
+        };
+        if head.method != Method::Get
+            || !has("upgrade", "websocket")
+            || !has("connection", "upgrade")
+        {
+            return self.text(400, "a WebSocket begins here");
+        }
+        if head.text("sec-websocket-version") != Some("13") {
+            return self.text(400, "the version of WebSockets here is 13");
+        }
+        let key = match head.text("sec-websocket-key") {
+            Some(key) if (1..=KEY_MAX).contains(&key.len()) => key,
+            _ => return self.text(400, "there is no Sec-WebSocket-Key"),
+        };
+        let offered = head.text("sec-websocket-protocol").unwrap_or("");
+        let offers = |name: &str| offered.split(',').any(|one| one.trim() == name);
+        let query = urlencoded(head.target.query.as_bytes());
+        let asks = |name: &str| query.iter().any(|(n, v)| n == name && v == "protobuf");
+        let by_name = offers("centrifuge-protobuf");
+        let form = if by_name || asks("cf_protocol") || asks("format") {
+            Form::Protobuf
+        } else {
+            Form::Json
+        };
+        let buf = &mut self.out.buf;
+        begin(buf, 101, self.date);
+        field(buf, "Upgrade", "websocket");
+        field(buf, "Connection", "Upgrade");
+        field(buf, "Sec-WebSocket-Accept", &frame::accept(key));
+        if by_name {
+            field(buf, "Sec-WebSocket-Protocol", "centrifuge-protobuf");
+        } else if offers("centrifuge-json") {
+            field(buf, "Sec-WebSocket-Protocol", "centrifuge-json");
+        }
+        end(buf, true, 1);
+        let max = match kind {
+            Kind::UniWebSocket => self.options.uni_websocket.websocket.message_max,
+            _ => self.options.websocket.message_max,
+        };
+        let decoder = Decoder::default();
+        After::Streams(Box::new(Socket { wire: Wire { kind, form }, decoder, max }), cap)
+    }
+
+    fn begin_http(&mut self, kind: Kind, cap: usize) -> After {
+        let head = self.head;
+        let uni = matches!(kind, Kind::UniSse | Kind::UniHttpStream);
+        let sse = matches!(kind, Kind::Sse | Kind::UniSse);
+        let text = match head.method {
+            Method::Options => return self.preflight(),
+            Method::Post => self.body.to_vec(),
+            Method::Get if sse => {
+                let query = urlencoded(head.target.query.as_bytes());
+                let asked = query.into_iter().find(|(name, _)| name == "cf_connect");
+                asked.map_or_else(Vec::new, |(_, text)| text.into_bytes())
+            }
+            _ => return self.text(405, "this method is not for streams"),
+        };
+        let binary = !sse && is_binary(head);
+        let form = if binary { Form::Protobuf } else { Form::Json };
+        let first = match (uni, form) {
+            (true, Form::Json) if text.trim_ascii().is_empty() => Some(connect(Default::default())),
+            (true, Form::Json) => wire::connect_of_json(&text).map(connect),
+            (true, Form::Protobuf) => wire::connect_of_protobuf(&text).map(connect),
+            (false, Form::Json) => wire::decode_json(&text),
+            (false, Form::Protobuf) => wire::decode_protobuf(&text),
+        };
+        let Some(first) = first.filter(|commands| !commands.is_empty()) else {
+            return self.text(400, "there is no connect command");
+        };
+        let buf = &mut self.out.buf;
+        begin(buf, 200, self.date);
+        self.allow_origin();
+        let buf = &mut self.out.buf;
+        let content_type = match (sse, form) {
+            (true, _) => "text/event-stream; charset=utf-8",
+            (_, Form::Json) => "application/json",
+            (_, Form::Protobuf) => "application/octet-stream",
+        };
+        field(buf, "Content-Type", content_type);
+        field(buf, "Cache-Control", "private, no-cache, no-store, must-revalidate, max-age=0");
+        field(buf, "X-Accel-Buffering", "no");
+        field(buf, "X-Content-Type-Options", "nosniff");
+        // The end of the connection is that of the body.
+        end(buf, false, head.minor);
+        if sse {
+            buf.extend_from_slice(b"\r\n");
+        }
+        After::Streams(Box::new(Response { wire: Wire { kind, form }, first }), cap)
+    }
+
+    /// Commands for a stream, by a request of their own.
+    fn emulate(&mut self, live: &Live) -> After {
+        match self.head.method {
+            Method::Options => return self.preflight(),
+            Method::Post => {}
+            _ => return self.text(405, "commands are posted here"),
+        }
+        if !self.options.client.allowed_origins.allows(self.head.text("origin")) {
+            return self.text(403, "this origin is not allowed");
+        }
+        let binary = is_binary(self.head);
+        let emulation =
+            if binary { Emulation::of_protobuf(self.body) } else { Emulation::of_json(self.body) };
+        let Some(emulation) = emulation else { return self.text(400, "this is no request") };
+        // Several servers do not pass commands on to each other.
+        let there = (emulation.node == live.node).then(|| live.find_session(&emulation.session));
+        let Some((thread, id)) = there.flatten() else {
+            return self.text(404, "there is no such session");
+        };
+        let commands = if binary {
+            wire::decode_protobuf(&emulation.data)
+        } else {
+            wire::decode_json(&emulation.data)
+        };
+        let Some(commands) = commands else { return self.text(400, "these are no commands") };
+        live.post(&self.shared.engine, thread, Mail::Commands(id, commands));
+        self.plain(204, "", b"")
+    }
+}
+
+fn is_binary(head: &Head<'_>) -> bool {
+    let content_type = head.text("content-type").unwrap_or("");
+    content_type.split(';').next().unwrap_or("").trim() == "application/octet-stream"
+}
+
+/// What a request that carries commands holds.
+struct Emulation {
+    node: String,
+    session: String,
+    data: Vec<u8>,
+}
+
+impl Emulation {
+    fn of_json(body: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Text<'a> {
+            #[serde(default)]
+            node: String,
+            session: String,
+            #[serde(borrow)]
+            data: &'a RawValue,
+        }
+        let text: Text<'_> = serde_json::from_slice(body).ok()?;
+        // SDKs send the commands as one text.
+        let data = match serde_json::from_str::<String>(text.data.get()) {
+            Ok(inner) => inner.into_bytes(),
+            Err(_) => text.data.get().as_bytes().to_vec(),
+        };
+        Some(Self { node: text.node, session: text.session, data })
+    }
+
+    fn of_protobuf(body: &[u8]) -> Option<Self> {
+        let (node, session, data) = wire::emulation_of_protobuf(body)?;
+        Some(Self { node, session, data })
+    }
+}
+
+/// A connect request as the only command.
+fn connect(asked: ConnectRequest) -> Vec<Command> {
+    vec![Command { id: 0, method: Asked::Connect(Box::new(asked)) }]
+}
+
+/// Calls the hub of the connection's thread.
+fn with_hub(at: &mut At<'_>, f: impl FnOnce(&mut Hub, &mut Cx<'_>)) {
+    let At { shared, thread, web, .. } = at;
+    if let Some((hub, outlets)) = web.hub(shared, thread) {
+        f(hub, &mut Cx { shared, thread, outlets });
+    }
+}
+
+/// A WebSocket.
+struct Socket {
+    wire: Wire,
+    decoder: Decoder,
+    max: usize,
+}
+
+impl Socket {
+    fn message(&self, at: &mut At<'_>, bytes: &[u8]) {
+        let (uni, id) = (self.wire.is_unidirectional(), at.id);
+        let commands = match (uni, self.wire.form) {
+            (true, Form::Json) => wire::connect_of_json(bytes).map(connect),
+            (true, Form::Protobuf) => wire::connect_of_protobuf(bytes).map(connect),
+            (false, Form::Json) => wire::decode_json(bytes),
+            (false, Form::Protobuf) => wire::decode_protobuf(bytes),
+        };
+        with_hub(at, |hub, cx| match commands {
+            Some(commands) if !commands.is_empty() => hub.commands(cx, id, commands),
+            _ => hub.malformed(cx, id),
+        });
+    }
+
+    fn end(at: &mut At<'_>, code: u16, why: &str) {
+        let mut last = Vec::new();
+        frame::closing(&mut last, code, why);
+        at.web.outlets.end(at.id, &last);
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.ended(cx, id));
+    }
+}
+
+impl Streaming for Socket {
+    fn begin(&mut self, at: &mut At<'_>) {
+        let (wire, id) = (self.wire, at.id);
+        with_hub(at, |hub, cx| hub.open(cx, id, wire));
+    }
+
+    fn input(&mut self, at: &mut At<'_>, bytes: &[u8]) -> usize {
+        let mut consumed = 0;
+        while consumed < bytes.len() && !at.web.outlets.is_ending(at.id) {
+            match self.decoder.take(&bytes[consumed..], self.max) {
+                Ok(None) => break,
+                Ok(Some((n, message))) => {
+                    consumed += n;
+                    match message {
+                        None | Some(Message::Pong) => {}
+                        Some(Message::Text(bytes) | Message::Binary(bytes)) => {
+                            self.message(at, &bytes);
+                        }
+                        Some(Message::Ping(bytes)) => {
+                            let mut out = Vec::new();
+                            frame::pong(&mut out, &bytes);
+                            at.web.outlets.append(at.id, &out);
+                        }
+                        Some(Message::Close(code)) => Self::end(at, code.unwrap_or(1000), ""),
+                    }
+                }
+                Err(Bad(code, why)) => {
+                    Self::end(at, code, why);
+                    break;
+                }
+            }
+        }
+        consumed
+    }
+
+    fn due(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.due(cx, id));
+    }
+
+    fn slow(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.slow(cx, id));
+    }
+
+    fn stop(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.stop(cx, id));
+    }
+
+    fn ended(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.ended(cx, id));
+    }
+}
+
+/// Server-Sent Events, or a stream of HTTP.
+struct Response {
+    wire: Wire,
+    first: Vec<Command>,
+}
+
+impl Streaming for Response {
+    fn begin(&mut self, at: &mut At<'_>) {
+        let (wire, id) = (self.wire, at.id);
+        let first = std::mem::take(&mut self.first);
+        with_hub(at, |hub, cx| {
+            hub.open(cx, id, wire);
+            hub.commands(cx, id, first);
+        });
+    }
+
+    fn due(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.due(cx, id));
+    }
+
+    fn slow(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.slow(cx, id));
+    }
+
+    fn stop(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.stop(cx, id));
+    }
+
+    fn ended(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, cx| hub.ended(cx, id));
+    }
+}
