@@ -111,6 +111,11 @@ fn security(root: &Tree, options: &Options, findings: &mut Findings) {
         ),
         ("http_api.insecure", api.enabled && api.insecure, "anybody may use the API"),
         (
+            "client.user_id_http_header",
+            client.user_id_http_header.is_some(),
+            "whoever reaches the port past the trusted proxy may be any user",
+        ),
+        (
             "client.allowed_origins",
             client.allowed_origins.allows_all(),
             "every site may connect its visitors",

@@ -398,6 +398,19 @@ fn additions_have_their_options() {
 }
 
 #[test]
+fn what_is_open_to_more_than_it_may_seem_is_noted() {
+    let file = json!({"http_api": {"key": "k"}, "client": {
+        "allowed_origins": ["*"], "insecure_skip_token_signature_verify": true, "user_id_http_header": "X-User"
+    }});
+    let expected = [
+        "client.insecure_skip_token_signature_verify",
+        "client.user_id_http_header",
+        "client.allowed_origins",
+    ];
+    assert_eq!(notes(&file), expected);
+}
+
+#[test]
 fn rates_are_read() {
     let options = loaded(&json!({"client": {"rate_limit": {"client_command": {
         "enabled": true,
