@@ -65,11 +65,19 @@ pub(super) fn words(
         "host": origin.host,
         "scheme": origin.scheme,
         "remote_addr": origin.ip.to_string(),
+        "random": random(),
     });
     let mut words = vec![b"fcall".to_vec(), function.into(), keys.len().to_string().into_bytes()];
     words.extend(keys.iter().map(|key| filled(key, params).into_bytes()));
     words.push(argument.to_string().into_bytes());
     words
+}
+
+/// 128 bits of the system's randomness, as text: scripts have none of their own. Without any it is none.
+fn random() -> Option<String> {
+    let mut bytes = [0; 16];
+    stdx::rng::fill_from_os(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// A key with the values of its parameters.
