@@ -19,6 +19,7 @@ const PARTS: [&str; 16] = [
     "python",
     "cli",
     "raw",
+    "browser",
     "go",
     "brokers",
     "node",
@@ -129,6 +130,10 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
                 Err(why) => PartResult::left_out(name, why),
             },
             "raw" => system_python(name, &apus),
+            "browser" => match setup::browser().and_then(|()| setup::redis()) {
+                Ok(()) => system_python(name, &apus),
+                Err(why) => PartResult::left_out(name, why),
+            },
             "go" => go_clients(name, &["."], &apus),
             "brokers" => go_clients(name, &["./asynq/...", "./centrifuge/..."], &apus),
             "seb" => match setup::seb() {
