@@ -364,6 +364,23 @@ class TestLive(unittest.TestCase):
             self.assertEqual(s.blocks(), {"n": "short"})
             self.assertEqual(s.blocks(), {"n": ""})
 
+    def test_a_stream_that_has_more_than_its_show_is_sent_nothing_older(self):
+        with Web("--threads", 1, "--web-live-rate", 1, files=SITE) as w, w.connect() as c:
+            c.command("SET", "n", 1)
+            first = self.stream(w, "/")
+            self.assertEqual(first.blocks(), {"n": "1"})
+            c.command("SET", "n", 2)
+            self.assertEqual(first.blocks(), {"n": "2"})
+            # For a second from here on the page is not rendered for streams.
+            c.command("SET", "n", 3)
+            page = w.ask("/")[2]
+            second = self.stream(w, "/", since=since(page))
+            third = self.stream(w, "/")
+            for s in [first, third]:
+                self.assertEqual(s.blocks(), {"n": "3"})
+            c.command("SET", "n", 4)
+            self.assertEqual(second.blocks(), {"n": "4"})
+
     def test_never_an_older_state_behind_a_newer_one(self):
         with Web("--threads", 4, "--web-live-rate", 1000, files=SITE) as w, w.connect() as c:
             c.command("SET", "n", 0)
