@@ -6,6 +6,7 @@
 //!                                                     └─► template.rs: the crate `template`, with a function
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
+//!  sign.rs: signed cookies, tokens of forms
 //!  content.rs: bodies with their fields, as they are and compressed
 //! ```
 //!
@@ -14,6 +15,7 @@
 pub mod cache;
 pub mod content;
 pub mod routes;
+pub mod sign;
 pub mod site;
 pub mod template;
 mod value;
@@ -31,4 +33,17 @@ pub trait Store {
     /// # Errors
     /// A text: the command cannot be called from a page, or not now.
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String>;
+
+    /// The token that a form of the page must carry.
+    ///
+    /// # Errors
+    /// A text: there is none here.
+    fn token(&mut self) -> Result<String, String> {
+        Err("there are no tokens here".into())
+    }
+
+    /// The value of a signed cookie; none: it is not one.
+    fn verified(&mut self, _name: &str, _text: &str) -> Option<String> {
+        None
+    }
 }

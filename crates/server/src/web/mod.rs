@@ -7,6 +7,7 @@ mod call;
 mod compress;
 mod counts;
 mod figures;
+mod guard;
 mod keys;
 mod origin;
 mod parts;
@@ -43,6 +44,7 @@ pub(crate) struct Web {
     compressor: compress::Compressor,
     pub(crate) access: Arc<access::AccessLog>,
     counts: counts::Counts,
+    secret: guard::Secret,
     /// Proxies that are believed.
     trusted: RwLock<Arc<Networks>>,
     parts: Mutex<Parts>,
@@ -78,6 +80,7 @@ impl Web {
             compressor: compress::Compressor::default(),
             access: Arc::default(),
             counts: counts::Counts::default(),
+            secret: guard::Secret::default(),
             trusted: RwLock::new(trusted(&engine.config)),
             parts: Mutex::default(),
             in_key: keys::InKey::new(&engine.config),
@@ -92,6 +95,7 @@ impl Web {
     /// The access log cannot be opened.
     pub(crate) fn follow(&self, config: &Config) -> io::Result<()> {
         *self.trusted.write() = trusted(config);
+        self.secret.forget();
         self.access.follow(config)
     }
 

@@ -13,6 +13,7 @@ use pages::{Content, Page, Rendered, Route};
 use resp::Out;
 
 use super::answer::Responder;
+use super::guard::Guard;
 use super::origin::Origin;
 use super::parts::{Fresh, Way, type_of};
 use super::store::EngineStore;
@@ -30,6 +31,8 @@ pub(super) struct Made {
     deadline_ms: i64,
     /// It depends on its address and its keys only.
     keeps: bool,
+    /// Fields that go with it, which is not kept then.
+    pub(super) headers: Vec<(String, String)>,
 }
 
 impl Responder {
@@ -51,16 +54,12 @@ impl Responder {
             "" => type_of(name),
             own => own,
         };
-        let Made { rendered, version, deadline_ms, keeps } = made;
+        let Made { rendered, version, deadline_ms, keeps, headers } = made;
         let (status, body) = (route.status, rendered.body);
         if !keeps {
-            return self.send(
-                shared,
-                head,
-                way,
-                Fresh { status, content_type, headers: &[], body },
-                out,
-            );
+            let secret = rendered.has_token;
+            let fresh = Fresh { status, content_type, headers: &headers, body, secret };
+            return self.send(shared, head, way, fresh, out);
         }
         let mut common = Vec::with_capacity(160);
         field(&mut common, "Content-Type", content_type);
@@ -101,6 +100,10 @@ impl Responder {
         shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
         self.sent.renderings += 1;
         let origin = shared.web.origin(&engine.config, self.peer, head);
+        let now = thread.cx.now;
+        let secret = || shared.web.secret.keys(engine);
+        let make_guard = || Guard::new(&secret, head, &origin, now);
+        let mut guard = None;
         for tries in 1.. {
             let version = table.version(id);
             table.begin(thread.cx.now, || engine.keyspace.take_interest());
@@ -110,11 +113,13 @@ impl Responder {
             }
             let asked = asked(head, &origin, params.clone(), data.clone());
             let session = &mut self.session;
-            let keys = Vec::new();
+            let (keys, lasts, waits) = (Vec::new(), true, false);
+            let make_guard = &make_guard;
             let mut store =
-                EngineStore { engine, thread, session, keys, lasts: true, waits: false };
+                EngineStore { engine, thread, session, keys, lasts, waits, guard, make_guard };
             let rendered = self.site.render(name, asked, &mut store);
-            let EngineStore { keys, lasts, waits, .. } = store;
+            let EngineStore { keys, lasts, waits, guard: used, .. } = store;
+            guard = used;
             if held {
                 thread.release_for_page(engine);
             }
@@ -133,7 +138,9 @@ impl Responder {
             let keeps = lasts && !rendered.varies && data.is_none();
             let deadline = if keeps { thread.first_deadline(engine, 0, &keys) } else { None };
             let deadline_ms = deadline.unwrap_or(i64::MAX);
-            return Ok(Made { rendered, version, deadline_ms, keeps });
+            let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
+            let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
+            return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
         }
         Err(500)
     }
