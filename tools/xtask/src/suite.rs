@@ -6,7 +6,7 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
-const PARTS: [&str; 16] = [
+const PARTS: [&str; 17] = [
     "rust",
     "model",
     "transcripts",
