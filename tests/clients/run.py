@@ -1,4 +1,4 @@
-"""Runs one suite of client tests: `run.py python|cli|raw [NAME]...`
+"""Runs one suite of client tests: `run.py python|cli|raw|browser [NAME]...`
 
 Ends with the lines that `cargo xtask test` reads: one `LEFT OUT name: why` per skipped test,
 then `RESULT passed failed left_out`.

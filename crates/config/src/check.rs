@@ -84,3 +84,12 @@ pub(crate) fn networks(text: &[u8]) -> Result<(), &'static str> {
     let text = std::str::from_utf8(text).map_err(|_| ERROR)?;
     crate::Networks::parse(text).map(|_| ()).ok_or(ERROR)
 }
+
+/// Secrets that sign, with blanks between them.
+pub(crate) fn secrets(text: &[u8]) -> Result<(), &'static str> {
+    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    if words.clone().all(|word| word.len() >= 32) {
+        return Ok(());
+    }
+    Err("a secret has 32 characters at least")
+}

@@ -94,6 +94,9 @@ fn examples(id: Id) -> Vec<String> {
         }
         OptionKind::Set(_) => list(&["save", "nosave now force", "default", "now"]),
         OptionKind::Text(_) if id == Id::ProcTitleTemplate => list(&["x {port}", "{title}"]),
+        OptionKind::Optional(_) if id == Id::WebSecret => {
+            list(&["0123456789abcdef0123456789abcdef", ""])
+        }
         OptionKind::Optional(_) if id == Id::WebTrustedProxies => list(&["10.0.0.0/8, ::1", ""]),
         OptionKind::Text(_) | OptionKind::Optional(_) => list(&["a-b.c", "x"]),
         OptionKind::Dir => vec![std::env::temp_dir().canonicalize().unwrap().display().to_string()],

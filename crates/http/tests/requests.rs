@@ -293,12 +293,58 @@ fn forms_and_cookies_are_decoded() {
         own(&[("a", "1 2"), ("b", "é"), ("c", ""), ("", "d"), ("e", "%")])
     );
     assert_eq!(form::cookies(b"a=1; b=\"x y\";c; =d"), own(&[("a", "1"), ("b", "x y")]));
+}
+
+#[test]
+fn forms_of_many_parts_are_read() {
     let body = b"--B\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\nhi\r\n--B\r\n\
-        content-disposition: form-data; name=f; filename=\"x\"\r\nContent-Type: a/b\r\n\r\n1\r\n2\r\n--B--\r\n";
-    let of = |body| form::multipart("multipart/form-data; boundary=\"B\"", body);
-    assert_eq!(of(body), Some(own(&[("t", "hi"), ("f", "1\r\n2")])));
+        content-disposition: Form-Data; name=f; filename=\"x;y=\\\"1\\\".%22b\\c\"\r\nContent-Type: a/b\r\n\r\n1\r\n\xff\r\n--B--\r\n";
+    let of = |body| form::multipart("multipart/form-data; charset=x; boundary=\"B\"", body);
+    let parts = of(&body[..]).expect("a good body");
+    let seen: Vec<_> = parts
+        .iter()
+        .map(|p| (&*p.name, p.filename.as_deref(), &*p.content_type, p.bytes))
+        .collect();
+    let file = Some("x;y=\"1\".\"b\\c");
+    assert_eq!(seen, [("t", None, "text/plain", &b"hi"[..]), ("f", file, "a/b", b"1\r\n\xff")]);
     for n in 0..body.len() - 4 {
         assert_eq!(of(&body[..n]), None, "{n}");
+    }
+    let of_part = |head: &str| {
+        let body = format!("--B\r\n{head}\r\n\r\nx\r\n--B--");
+        form::multipart("multipart/form-data; boundary=B", body.as_bytes()).map(|p| p.len())
+    };
+    assert_eq!(of_part("Content-Disposition: form-data; name=a"), Some(1));
+    let long = "a".repeat(2000);
+    for bad in [
+        "X: y".to_owned(),
+        "Content-Disposition: form-data".to_owned(),
+        "Content-Disposition: attachment; name=a".to_owned(),
+        "Content-Disposition: form-data; name=\"a".to_owned(),
+        "Content-Disposition: form-data; filename=a".to_owned(),
+        format!("Content-Disposition: form-data; name={long}"),
+        format!("Content-Disposition: form-data; name=a; filename={long}"),
+        format!("X: {long}{long}{long}\r\nContent-Disposition: form-data; name=a"),
+    ] {
+        assert_eq!(of_part(&bad), None, "{bad}");
+    }
+    let part = "--B\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n";
+    let many = |n: usize| format!("{}--B--", part.repeat(n));
+    let count =
+        |n| form::multipart("multipart/form-data; boundary=B", many(n).as_bytes()).map(|p| p.len());
+    assert_eq!((count(form::PAIRS_MAX), count(form::PAIRS_MAX + 1)), (Some(form::PAIRS_MAX), None));
+    for bad in ["multipart/form-data", "multipart/form-data; boundary=", "x; boundary=\"B"] {
+        assert_eq!(form::multipart(bad, &body[..]), None);
+    }
+    // Damage does no harm.
+    let mut rng = Rng::from_seed(7);
+    for _ in 0..20_000 {
+        let mut bad = body.to_vec();
+        for _ in 0..1 + rng.below(3) {
+            let at = rng.index(bad.len());
+            bad[at] = b"\r\n\"\\;=-B:%"[rng.index(10)];
+        }
+        let _ = form::multipart("multipart/form-data; boundary=B", &bad);
     }
 }
 

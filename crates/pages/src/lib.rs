@@ -7,6 +7,7 @@
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //!  live.rs: blocks of pages that are shown, and the events that keep them new
+//!  sign.rs: signed cookies, tokens of forms
 //!  content.rs: bodies with their fields, as they are and compressed
 //! ```
 //!
@@ -16,6 +17,7 @@ pub mod cache;
 pub mod content;
 pub mod live;
 pub mod routes;
+pub mod sign;
 pub mod site;
 mod tag;
 pub mod template;
@@ -35,4 +37,17 @@ pub trait Store {
     /// # Errors
     /// A text: the command cannot be called from a page, or not now.
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String>;
+
+    /// The token that a form of the page must carry.
+    ///
+    /// # Errors
+    /// A text: there is none here.
+    fn token(&mut self) -> Result<String, String> {
+        Err("there are no tokens here".into())
+    }
+
+    /// The value of a signed cookie; none: it is not one.
+    fn verified(&mut self, _name: &str, _text: &str) -> Option<String> {
+        None
+    }
 }

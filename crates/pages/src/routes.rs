@@ -8,7 +8,7 @@
 //! GET  /post/{slug}    post.html
 //! GET  /feed.xml       feed.xml     type=application/rss+xml
 //! GET  /files/{path*}  files.html   status=200 cache=no
-//! POST /like/{id}      call:like    keys=likes:{id} user=writer
+//! POST /like/{id}      call:like    keys=likes:{id} user=writer csrf=yes
 //! ```
 //!
 //! A word in braces stands for one segment of the path; with a star, at the end, for all that are left. Where
@@ -36,6 +36,8 @@ pub enum Action {
         keys: Vec<String>,
         /// As whom it is called; empty: as the user of the site.
         user: String,
+        /// Requests must carry a token.
+        csrf: bool,
     },
 }
 
@@ -261,7 +263,7 @@ fn route(line: &str) -> Result<Route, String> {
         content_type: String::new(),
         caches: true,
     };
-    let (mut keys, mut user) = (Vec::new(), String::new());
+    let (mut keys, mut user, mut csrf) = (Vec::new(), String::new(), false);
     for option in words {
         let Some((name, value)) = option.split_once('=') else {
             return Err(format!("'{option}' is no option"));
@@ -276,15 +278,16 @@ fn route(line: &str) -> Result<Route, String> {
                     .ok_or_else(|| format!("'{value}' is no status of a page"))?;
             }
             "cache" if value == "yes" || value == "no" => route.caches = value == "yes",
+            "csrf" if value == "yes" || value == "no" => csrf = value == "yes",
             "keys" => keys = value.split(',').map(str::to_owned).collect(),
             "user" => value.clone_into(&mut user),
             _ => return Err(format!("there is no option '{option}'")),
         }
     }
     if let Some(function) = action.strip_prefix("call:") {
-        route.action = Action::Call { function: function.to_owned(), keys, user };
-    } else if !keys.is_empty() || !user.is_empty() {
-        return Err("only a function has keys and a user".into());
+        route.action = Action::Call { function: function.to_owned(), keys, user, csrf };
+    } else if !keys.is_empty() || !user.is_empty() || csrf {
+        return Err("only a function has keys, a user and a token".into());
     } else if !method.is_safe() {
         return Err("only a function can change something: write call:NAME".into());
     }
@@ -335,10 +338,10 @@ mod tests {
     #[test]
     fn mistakes_are_named_with_their_lines() {
         let text = "GET /\nGET a b\nFETCH / a\nGET /{} a\nGET /{a}/{a} a\nGET /{a*}/b a\nGET / a x\n\
-                    GET / a x=y\nPOST / a\nGET / a user=b\nGET / a status=99\nGET /x a\nGET /x b\nGET /{1} a";
+                    GET / a x=y\nPOST / a\nGET / a user=b\nGET / a csrf=yes\nPOST / call:f csrf=on\nGET / a status=99\nGET /x a\nGET /x b\nGET /{1} a";
         let (routes, errors) = Routes::parse(text);
-        assert_eq!((routes.len(), errors.len()), (1, 13), "{errors:?}");
-        assert!(errors[12].starts_with("line 14: ") && errors[11].starts_with("line 13: there is"));
+        assert_eq!((routes.len(), errors.len()), (1, 15), "{errors:?}");
+        assert!(errors[14].starts_with("line 16: ") && errors[13].starts_with("line 15: there is"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Bounds of one page: 1,000,000 steps, 64 MiB that are made and 16 MiB of output, 40 templates within
 //! templates, and 2 seconds. A command takes 20 steps, and its reply one for each 16 bytes.
 //! What it was asked is there by name: the parameters of the path by their own names, `query`, `headers`,
-//! `cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
+//! `cookies`, `signed_cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.
 
 use std::sync::Arc;
@@ -24,6 +24,11 @@ const REPLY_STEP: u64 = 16;
 const LIVE_STEPS: u64 = 50;
 /// How long a page may take, with its commands.
 const TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Functions that are no commands.
+const TOKENS: [&str; 2] = ["csrf_token", "csrf_field"];
+/// The name of the field of a form that carries its token.
+pub const TOKEN_FIELD: &str = "csrf_token";
 
 /// What a page is asked.
 #[derive(Debug, Default)]
@@ -59,11 +64,13 @@ pub struct Rendered {
     pub varies: bool,
     /// Its live blocks.
     pub blocks: Arc<Blocks>,
+    /// It contains a token that is of one browser.
+    pub has_token: bool,
 }
 
 /// The engine of a site, with its functions and without templates.
 pub(crate) fn engine(commands: &[&'static str]) -> Engine {
-    let functions: Vec<&str> = commands.iter().copied().chain(["live"]).collect();
+    let functions = [commands, &TOKENS, &["live"]].concat();
     Engine::new(&functions, |name| {
         // A feed and a drawing are XML, too.
         let end = name.strip_suffix(".j2").unwrap_or(name).rsplit('.').next();
@@ -81,6 +88,7 @@ struct Page<'a> {
     store: &'a mut dyn Store,
     varies: bool,
     blocks: Blocks,
+    has_token: bool,
     started: Instant,
 }
 
@@ -89,6 +97,31 @@ fn strings<'t>(pairs: &[(String, String)]) -> Option<Value<'t>> {
         (Value::from(name.as_str()), Value::from(value.as_str()))
     };
     Map::new(pairs.iter().map(value).collect()).ok().map(Value::Map)
+}
+
+impl Page<'_> {
+    /// The token for forms, or a field that carries it.
+    fn token<'t>(&mut self, as_field: bool, args: &Arguments<'_, 't>) -> Made<Value<'t>> {
+        if !args.positional().is_empty() || args.named().next().is_some() {
+            return Err(Error::new(Kind::Host, "tokens take no arguments"));
+        }
+        self.varies = true;
+        self.has_token = true;
+        // Hexadecimal digits: nothing in it is to be escaped.
+        let token = self.store.token().map_err(|why| Error::new(Kind::Host, why))?;
+        Ok(if as_field {
+            let field = format!("<input type=\"hidden\" name=\"{TOKEN_FIELD}\" value=\"{token}\">");
+            Value::safe(field)
+        } else {
+            Value::from(token)
+        })
+    }
+
+    /// The cookies of the request.
+    fn cookies(&self) -> http1::form::Pairs {
+        let fields = self.asked.headers.iter().filter(|(name, _)| name == "cookie");
+        fields.flat_map(|(_, value)| http1::form::cookies(value.as_bytes())).collect()
+    }
 }
 
 impl<'t> Host<'t> for Page<'_> {
@@ -108,9 +141,15 @@ impl<'t> Host<'t> for Page<'_> {
             }
             "cookies" => {
                 self.varies = true;
-                let cookies = asked.headers.iter().filter(|(name, _)| name == "cookie");
-                let pairs = cookies.flat_map(|(_, value)| http1::form::cookies(value.as_bytes()));
-                strings(&pairs.collect::<Vec<_>>())
+                strings(&self.cookies())
+            }
+            "signed_cookies" => {
+                self.varies = true;
+                let cookies = self.cookies();
+                let good = |(name, text): (String, String)| {
+                    self.store.verified(&name, &text).map(|value| (name, value))
+                };
+                strings(&cookies.into_iter().filter_map(good).collect::<Vec<_>>())
             }
             "request" => {
                 self.varies = true;
@@ -131,6 +170,9 @@ impl<'t> Host<'t> for Page<'_> {
     /// `match="a*"` is MATCH a*.
     fn call(&mut self, name: &str, args: &Arguments<'_, 't>, meter: &Meter) -> Made<Value<'t>> {
         meter.steps(COMMAND_STEPS)?;
+        if TOKENS.contains(&name) {
+            return self.token(name == "csrf_field", args);
+        }
         let mut words = Words::of(name);
         for value in args.positional() {
             words.add(value, meter)?;
@@ -176,14 +218,15 @@ pub(crate) fn render(
     asked: Asked,
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
-    let blocks = Blocks::default();
-    let mut page = Page { asked, store, varies: false, blocks, started: Instant::now() };
+    let (varies, has_token, blocks) = (false, false, Blocks::default());
+    let mut page = Page { asked, store, varies, has_token, blocks, started: Instant::now() };
     let made = engine.render(name, &mut page, Limits::default());
     let mut body = made.map_err(|e| e.to_string())?.into_bytes();
     if !page.blocks.is_empty() {
         insert_script(&mut body, page.blocks.version());
     }
-    Ok(Rendered { body, varies: page.varies, blocks: Arc::new(page.blocks) })
+    let Page { varies, has_token, blocks, .. } = page;
+    Ok(Rendered { body, varies, has_token, blocks: Arc::new(blocks) })
 }
 
 /// The parameters of a route with their values.

@@ -503,10 +503,12 @@ impl Handle {
                     "Unable to listen on the web port. Check server logs.".to_owned()
                 })
             }
-            Id::WebAccessLog | Id::WebTrustedProxies => self.shared.web.follow(c).map_err(|e| {
-                log!(self.shared.engine.log, Warning, "{}", e);
-                "Unable to open the access log. Check server logs.".to_owned()
-            }),
+            Id::WebAccessLog | Id::WebTrustedProxies | Id::WebSecret => {
+                self.shared.web.follow(c).map_err(|e| {
+                    log!(self.shared.engine.log, Warning, "{}", e);
+                    "Unable to open the access log. Check server logs.".to_owned()
+                })
+            }
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()

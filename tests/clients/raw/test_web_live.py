@@ -1,15 +1,20 @@
 """Live blocks of pages: server-sent events over bare sockets."""
 
+import http.client
 import json
+import os
 import re
+import shlex
 import socket
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
 from urllib.parse import quote
 
 from harness.ports import free_port
-from harness.server import PATIENCE_S, Server, beyond_redis
+from harness.server import BINARY, PATIENCE_S, Server, beyond_redis
 from raw.test_web import Web
 
 SITE = {
@@ -308,6 +313,49 @@ class TestLive(unittest.TestCase):
             c.command("ACL", "SETUSER", "web", "~n")
             self.assertEqual(s.blocks(), {"n": "new public"})
 
+    def test_the_tutorial(self):
+        """What docs/pages.md says, word for word."""
+        docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "pages.md")
+        with open(docs, encoding="utf-8") as f:
+            tutorial = f.read().split("## In ten minutes")[1].split("\n## ")[0]
+        parts = re.findall(r"```(\w+)\n(.*?)```", tutorial, re.S)
+        find = lambda kind, part: next(text for k, text in parts if k == kind and part in text)
+        with tempfile.TemporaryDirectory() as directory:
+            blog = os.path.join(directory, "blog")
+            subprocess.run([BINARY, "site", "new", blog], check=True, capture_output=True, timeout=PATIENCE_S)
+            os.mkdir(os.path.join(blog, "functions"))
+            with open(os.path.join(blog, "functions", "blog.lua"), "w", encoding="utf-8") as f:
+                f.write(find("lua", "like"))
+            with open(os.path.join(blog, "routes"), "a", encoding="utf-8") as f:
+                f.write(find("text", "POST /like"))
+            post = os.path.join(blog, "templates", "post.html")
+            with open(post, encoding="utf-8") as f:
+                text_before = f.read()
+            with open(post, "w", encoding="utf-8") as f:
+                f.write(text_before.replace("{{ post.text }}", "{{ post.text }}" + find("jinja", "likes")))
+            port = free_port()
+            with Server("--web-port", port, "--web-root", blog) as server, server.connect() as c:
+                server.wait_for_log("Functions of functions/blog.lua loaded")
+                for kind, text in parts:
+                    for line in text.splitlines():
+                        if kind == "console" and line.startswith("$ redis-cli"):
+                            reply = c.command(*shlex.split(line)[2:])
+                            self.assertIn(reply[:1], b":+", line)
+                w = type("W", (), {"port": port})
+                s = self.stream(w, "/post/hello")
+                self.assertEqual(s.blocks(), {"likes": "0 likes"})
+                likes = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+                likes.request("POST", "/like/hello")
+                answer = likes.getresponse()
+                self.assertEqual((answer.status, answer.headers["Location"]), (303, "/post/hello"))
+                likes.close()
+                self.assertEqual(s.blocks(), {"likes": "1 likes"})
+                # The library is read again when it changes, and an error leaves the one before.
+                with open(os.path.join(blog, "functions", "blog.lua"), "w", encoding="utf-8") as f:
+                    f.write("#!lua name=blog\nthis is no Lua")
+                server.wait_for_log("site: functions/blog.lua: ERR")
+                self.assertEqual(c.command("FCALL", "like", 1, "likes:hello", '{"params":{"slug":"x"}}')[:1], b"$")
+
     def test_a_key_ends(self):
         with Web(files=SITE) as w, w.connect() as c:
             c.command("DEBUG", "SET-ACTIVE-EXPIRE", 0)
@@ -315,6 +363,23 @@ class TestLive(unittest.TestCase):
             s = self.stream(w, "/")
             self.assertEqual(s.blocks(), {"n": "short"})
             self.assertEqual(s.blocks(), {"n": ""})
+
+    def test_a_stream_that_has_more_than_its_show_is_sent_nothing_older(self):
+        with Web("--threads", 1, "--web-live-rate", 1, files=SITE) as w, w.connect() as c:
+            c.command("SET", "n", 1)
+            first = self.stream(w, "/")
+            self.assertEqual(first.blocks(), {"n": "1"})
+            c.command("SET", "n", 2)
+            self.assertEqual(first.blocks(), {"n": "2"})
+            # For a second from here on the page is not rendered for streams.
+            c.command("SET", "n", 3)
+            page = w.ask("/")[2]
+            second = self.stream(w, "/", since=since(page))
+            third = self.stream(w, "/")
+            for s in [first, third]:
+                self.assertEqual(s.blocks(), {"n": "3"})
+            c.command("SET", "n", 4)
+            self.assertEqual(second.blocks(), {"n": "4"})
 
     def test_never_an_older_state_behind_a_newer_one(self):
         with Web("--threads", 4, "--web-live-rate", 1000, files=SITE) as w, w.connect() as c:

@@ -3,10 +3,12 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 from harness.ports import free_port
 from harness.server import BINARY, PATIENCE_S, Server, beyond_redis, wait_until
+from harness.tls import TlsServer, authority, strangers
 from raw.test_web import LIBRARY, Web
 
 BLOG = {
@@ -131,6 +133,29 @@ class TestWebSite(unittest.TestCase):
             told = site("pull", "/nonexistent/x", "-p", s.port, "-a", "p", "--key", "k", fails=True)
             self.assertIn("there is no site in the key 'k'", told)
         self.assertIn("127.0.0.1", site("pull", "/nonexistent/x", "-p", free_port(), fails=True))
+
+
+    def test_a_site_goes_over_tls_and_unix_sockets(self):
+        ca = authority()
+        with tempfile.TemporaryDirectory() as at:
+            path, root = os.path.join(at, "socket"), os.path.join(at, "site")
+            write(root, BLOG)
+            with TlsServer("--unixsocket", path, "--web-key", "web:site", asks="yes") as server:
+                site("push", root, "-s", path)
+                shown = ["--cert", ca.path("alice.crt"), "--key-file", ca.path("alice.key")]
+                tls = ["-p", server.tls_port, "--tls", "--cacert", ca.certificate, *shown]
+                site("pull", os.path.join(at, "pulled"), *tls)
+                self.assertEqual(read(os.path.join(at, "pulled")), BLOG)
+                write(root, {"public/a.css": "new"})
+                site("push", root, "-p", server.tls_port, "--tls", "--insecure", *shown, "--sni", "x.example")
+                site("pull", os.path.join(at, "again"), "-s", path)
+                self.assertEqual(read(os.path.join(at, "again"))["public/a.css"], "new")
+                without = ["-p", server.tls_port, "--tls", "--cacert", ca.certificate]
+                site("push", root, *without, fails=True)
+                strange = ["-p", server.tls_port, "--tls", "--cacert", strangers().certificate, *shown]
+                site("push", root, *strange, fails=True)
+                site("push", root, "-p", server.tls_port, fails=True)
+                site("push", root, "-s", path + "x", fails=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ use std::process::Command;
 /// The first seed, and how many rounds of the generator the tests of replicas play.
 const ROUNDS: (u64, u64) = (1, 200);
 
-const PARTS: [&str; 16] = [
+const PARTS: [\&str; 17] = [
     "rust",
     "model",
     "transcripts",
@@ -22,6 +22,7 @@ const PARTS: [&str; 16] = [
     "python",
     "cli",
     "raw",
+    "browser",
     "go",
     "brokers",
     "node",
@@ -132,6 +133,10 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
                 Err(why) => PartResult::left_out(name, why),
             },
             "raw" => system_python(name, &apus),
+            "browser" => match setup::browser().and_then(|()| setup::redis()) {
+                Ok(()) => system_python(name, &apus),
+                Err(why) => PartResult::left_out(name, why),
+            },
             "go" => go_clients(name, &["."], &apus),
             "brokers" => go_clients(name, &["./asynq/...", "./centrifuge/..."], &apus),
             "seb" => match setup::seb() {

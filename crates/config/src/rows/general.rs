@@ -65,6 +65,8 @@ WebTrustedProxies: "web-trusted-proxies", [], Optional(networks), "", RUNTIME, E
     "Addresses and networks (10.0.0.0/8) of proxies, with commas or blanks between them, which are believed about a client's address, scheme and host.";
 WebForwardedHeader: "web-forwarded-header", [], Choice(ForwardedHeader::NAMES), "x-forwarded", RUNTIME, Effective,
     "Where a proxy of web-trusted-proxies tells of its client: in X-Forwarded-For, -Proto and -Host, or in Forwarded.";
+WebSecret: "web-secret", [], Optional(secrets), "", SENSITIVE | PROTECTED, Effective,
+    "Secret of at least 32 characters that signs cookies and tokens. Behind a blank, older ones that are still believed. Empty: one that the server makes and keeps in the file `web-secret` in `dir`.";
 TopicHttpPort: "topic-http-port", ["http-port"], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface of topics; 0 opens none.";
 TopicHttpBind: "topic-http-bind", ["http-bind"], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,

@@ -13,7 +13,8 @@
 //! itself, every row is documented.
 
 use crate::check::{
-    any, appenddirname, appendfilename, dbfilename, hostname, networks, nodename, title_template,
+    any, appenddirname, appendfilename, dbfilename, hostname, networks, nodename, secrets,
+    title_template,
 };
 use crate::choices::{
     AccessLogFormat, AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType,

@@ -3,6 +3,7 @@
 //! In a server a site is a hash whose fields are paths (`web-key`). It is pushed in one
 //! transaction, so that no request sees half of it, and a replica gets all of it or nothing.
 
+mod link;
 mod server;
 
 use std::fs;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::words::{Word, Words};
+use link::Place;
 use pages::Site;
 use pages::site::{Source, is_path, read_dir};
 use server::{Server, Target};
@@ -28,9 +30,15 @@ Usage: apus site COMMAND [OPTIONS]
 
   -h HOST      the server's host; 127.0.0.1
   -p PORT      its port; 6379
+  -s PATH      its Unix socket, instead of both
   -u USER      the user to log in as; default
   -a PASSWORD  the password; without it that in the environment's REDISCLI_AUTH, if any
   --key KEY    the hash with the site; without it the server is asked for its web-key
+
+  --tls        speaks TLS, with
+  --cacert FILE, --cacertdir DIR  authorities of the server's certificate, or --insecure: it is not checked
+  --cert FILE, --key-file FILE    a certificate of one's own, and its private key
+  --sni NAME                      the name that is asked for, if it is another one than HOST
 ";
 
 /// Files of a new site, by their paths.
@@ -53,8 +61,7 @@ struct Asked {
 
 fn parse(args: &[String]) -> Result<Asked, String> {
     let mut target = Target {
-        host: "127.0.0.1".to_owned(),
-        port: 6379,
+        place: Place { host: "127.0.0.1".to_owned(), port: 6379, ..Place::default() },
         user: None,
         password: std::env::var("REDISCLI_AUTH").ok(),
     };
@@ -70,10 +77,12 @@ fn parse(args: &[String]) -> Result<Asked, String> {
         };
         let mut value = || words.value(&option);
         match option.as_str() {
-            "-h" | "--host" => target.host = value()?,
+            _ if target.place.tls.take(&option, &mut value)? => {}
+            "-h" | "--host" => target.place.host = value()?,
+            "-s" | "--socket" => target.place.socket = Some(value()?.into()),
             "-p" | "--port" => {
                 let text = value()?;
-                target.port = text.parse().map_err(|_| format!("'{text}' is no port"))?;
+                target.place.port = text.parse().map_err(|_| format!("'{text}' is no port"))?;
             }
             "-u" | "--user" => target.user = Some(value()?),
             "-a" | "--pass" => target.password = Some(value()?),
@@ -84,6 +93,7 @@ fn parse(args: &[String]) -> Result<Asked, String> {
     if target.user.is_some() && target.password.is_none() {
         return Err("a user needs a password: -a, or REDISCLI_AUTH".to_owned());
     }
+    target.place.tls.check(target.place.socket.is_some())?;
     let mut texts = texts.into_iter();
     let command = texts.next().ok_or("which command?")?;
     let names = ["new", "check", "push", "pull"];
@@ -243,9 +253,23 @@ mod tests {
     fn command_lines() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let asked = parse(&words("push d -h x -p 7 -a y --key=k")).expect("it fits");
-        assert_eq!((asked.target.host.as_str(), asked.target.port), ("x", 7));
+        assert_eq!((asked.target.place.host.as_str(), asked.target.place.port), ("x", 7));
         assert_eq!(asked.key.as_deref(), Some("k"));
-        for bad in ["push", "push a b", "psh a", "push a -p x", "push a --what"] {
+        let asked = parse(&words("pull d --tls --cacert a --cert b --key-file c --sni d --key k"));
+        assert_eq!(asked.expect("it fits").key.as_deref(), Some("k"));
+        let asked = parse(&words("pull d -s /x")).expect("it fits");
+        assert_eq!(asked.target.place.name(), "/x");
+        for bad in [
+            "push",
+            "push a b",
+            "psh a",
+            "push a -p x",
+            "push a --what",
+            "push a --tls",
+            "push a --sni x",
+            "push a --tls --insecure --cert x",
+            "push a --tls --insecure -s x",
+        ] {
             assert!(parse(&words(bad)).is_err(), "{bad}");
         }
     }

@@ -1,29 +1,25 @@
 //! The server that a site is pushed into and pulled from: one connection, one command at a time.
 
-use std::io::{self, BufReader, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::io::{BufReader, Write};
 
 use pages::site::Source;
 
+use super::link::{Link, Place};
 use crate::reply::Reply;
 
-/// How long connecting, and one reply, may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of files that are sent with one command.
 const TOGETHER: usize = 1 << 20;
 
 /// Where a server is, and how to be let in.
 pub(super) struct Target {
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(super) place: Place,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
 }
 
 /// A connection.
 pub(super) struct Server {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Link>,
     /// Its name in errors.
     name: String,
 }
@@ -34,23 +30,9 @@ impl Server {
     /// # Errors
     /// A text that names the server.
     pub(super) fn connect(target: &Target) -> Result<Self, String> {
-        let name = format!("{}:{}", target.host, target.port);
-        let open = || -> io::Result<TcpStream> {
-            let mut last = io::Error::other("the name has no address");
-            for address in (target.host.as_str(), target.port).to_socket_addrs()? {
-                match TcpStream::connect_timeout(&address, PATIENCE) {
-                    Ok(stream) => {
-                        stream.set_nodelay(true)?;
-                        stream.set_read_timeout(Some(PATIENCE))?;
-                        stream.set_write_timeout(Some(PATIENCE))?;
-                        return Ok(stream);
-                    }
-                    Err(e) => last = e,
-                }
-            }
-            Err(last)
-        };
-        let stream = open().map_err(|e| format!("{name}: {}", config::os_text(&e)))?;
+        let name = target.place.name();
+        let stream = Link::open(&target.place);
+        let stream = stream.map_err(|e| format!("{name}: {}", config::os_text(&e)))?;
         let mut server = Self { stream: BufReader::new(stream), name };
         if let Some(password) = &target.password {
             let user = target.user.as_deref().unwrap_or("default");
@@ -136,7 +118,8 @@ impl Server {
             text.extend_from_slice(word);
             text.extend_from_slice(b"\r\n");
         }
-        let sent = self.stream.get_mut().write_all(&text);
+        let stream = self.stream.get_mut();
+        let sent = stream.write_all(&text).and_then(|()| stream.flush());
         let reply = sent.and_then(|()| Reply::read(&mut self.stream));
         match reply {
             Ok(Reply::Error(e)) => Err(format!("{}: {e}", self.name)),

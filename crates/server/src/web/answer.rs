@@ -15,6 +15,7 @@ use resp::Out;
 
 use super::access::Line;
 use super::counts::{Answered, FILES, NONE, REFUSED, Rows, SAMPLE};
+use super::guard::Guard;
 use super::live::Live;
 use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
@@ -234,9 +235,17 @@ impl Responder {
         out: &mut Out,
     ) {
         let engine = &shared.engine;
-        let Action::Call { function, keys, user } = &route.action else { return };
+        let Action::Call { function, keys, user, csrf } = &route.action else { return };
         let origin = shared.web.origin(&engine.config, self.peer, head);
         if call::is_foreign(head, &origin.host) {
+            return self.error(shared, thread, head, way, 403, out);
+        }
+        let Some(form) = call::Form::of(head, body) else {
+            return self.error(shared, thread, head, way, 400, out);
+        };
+        let secret = || shared.web.secret.keys(engine);
+        let guard = Guard::new(&secret, head, &origin, thread.cx.now);
+        if *csrf && !head.method.is_safe() && !guard.has_token(head, &form.fields) {
             return self.error(shared, thread, head, way, 403, out);
         }
         if !user.is_empty() {
@@ -253,9 +262,10 @@ impl Responder {
             self.session.set_user(user);
         }
         self.session.page = 0;
-        let mut words = call::words(head, &origin, body, (function, keys), params);
+        let asked = call::Asked { head, origin: &origin, form: &form, body, guard: &guard };
+        let mut words = call::words(&asked, (function, keys), params);
         let reply = thread.call_for_page(engine, &mut self.session, &mut words);
-        let answer = call::answer(engine, route, &reply);
+        let mut answer = call::answer(engine, route, &guard, &reply);
         if let Some((name, data)) = answer.template {
             if let Some((user, _)) = shared.web.actor(engine) {
                 self.session.set_user(user);
@@ -266,12 +276,13 @@ impl Responder {
                 Ok(made) => {
                     let body = made.rendered.body;
                     let (status, content_type) = (answer.status, type_of(&name));
-                    let headers = &answer.headers;
+                    answer.headers.extend(made.headers);
+                    let (headers, secret) = (&answer.headers, made.rendered.has_token);
                     self.send(
                         shared,
                         head,
                         way,
-                        Fresh { status, content_type, headers, body },
+                        Fresh { status, content_type, headers, body, secret },
                         out,
                     );
                 }
@@ -283,7 +294,8 @@ impl Responder {
         }
         let (status, body) = (answer.status, answer.body);
         let (content_type, headers) = (&*answer.content_type, &*answer.headers);
-        self.send(shared, head, way, Fresh { status, content_type, headers, body }, out);
+        let fresh = Fresh { status, content_type, headers, body, secret: false };
+        self.send(shared, head, way, fresh, out);
     }
 
     /// Answers a request for a file.
@@ -307,7 +319,7 @@ impl Responder {
                 let to = [("Location".to_owned(), format!("{}/", plain_path(head)))];
                 let body = Vec::new();
                 let (status, content_type) = (308, "text/plain; charset=utf-8");
-                let fresh = Fresh { status, content_type, headers: &to, body };
+                let fresh = Fresh { status, content_type, headers: &to, body, secret: false };
                 return self.send(shared, head, way, fresh, out);
             }
             return self.error(shared, thread, head, way, 404, out);

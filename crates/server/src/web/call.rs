@@ -1,14 +1,15 @@
 //! Routes that call a function: the request becomes its argument, its reply the answer.
 //!
 //! The function is called by FCALL with the keys of the route and one argument, which is JSON: `method`,
-//! `path`, `params`, `query`, `form`, `cookies`, `body`, `host`, `scheme`, `remote_addr`. It answers with text, or with JSON: an object that
-//! has one of `status`, `headers`, `body`, `redirect`, `template` (with `data`), `json`. Nothing is 204.
+//! `path`, `params`, `query`, `form`, `files`, `cookies`, `signed_cookies`, `body`, `host`, `scheme`, `remote_addr`. It answers with text, or with JSON: an object that
+//! has one of `status`, `headers`, `set_cookies`, `body`, `redirect`, `template` (with `data`), `json`. Nothing is 204.
 
 use engine::Engine;
 use http1::{Head, form};
 use pages::Route;
 use serde_json::{Map, Value, json};
 
+use super::guard::Guard;
 use super::origin::Origin;
 
 /// What a function has answered.
@@ -37,39 +38,102 @@ fn object(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
     Value::Object(pairs.into_iter().map(|(n, v)| (n, Value::String(v))).collect::<Map<_, _>>())
 }
 
+/// The form in a body.
+#[derive(Default)]
+pub(super) struct Form {
+    pub(super) fields: form::Pairs,
+    /// As functions get them.
+    files: Vec<Value>,
+    /// It has parts, which the function gets one by one and not as a body.
+    has_parts: bool,
+}
+
+impl Form {
+    /// The form of a request, empty if it has none; none: it cannot be read.
+    pub(super) fn of(head: &Head<'_>, body: &[u8]) -> Option<Self> {
+        let content_type = head.text("content-type").unwrap_or("");
+        let kind = content_type.split(';').next().unwrap_or("").trim();
+        if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Some(Self { fields: form::urlencoded(body), ..Self::default() });
+        }
+        if !kind.eq_ignore_ascii_case("multipart/form-data") {
+            return Some(Self::default());
+        }
+        let mut form = Self { has_parts: true, ..Self::default() };
+        for part in form::multipart(content_type, body)? {
+            match &part.filename {
+                None => {
+                    let value = String::from_utf8_lossy(part.bytes).into_owned();
+                    form.fields.push((part.name.clone(), value));
+                }
+                Some(filename) => form.files.push(file(filename, &part)),
+            }
+        }
+        Some(form)
+    }
+}
+
+/// A file: its content as text if it is one, otherwise in base64.
+fn file(filename: &str, part: &form::Part<'_>) -> Value {
+    let mut file = json!({
+        "name": part.name,
+        "filename": filename,
+        "type": part.content_type,
+        "size": part.bytes.len(),
+    });
+    match std::str::from_utf8(part.bytes) {
+        Ok(text) => file["text"] = text.into(),
+        Err(_) => {
+            use base64::Engine as _;
+            file["base64"] = base64::engine::general_purpose::STANDARD.encode(part.bytes).into();
+        }
+    }
+    file
+}
+
+/// What a function is asked.
+pub(super) struct Asked<'a, 'b> {
+    pub(super) head: &'a Head<'b>,
+    pub(super) origin: &'a Origin<'b>,
+    pub(super) form: &'a Form,
+    pub(super) body: &'a [u8],
+    pub(super) guard: &'a Guard<'a>,
+}
+
 /// The command that calls the function of a route.
 pub(super) fn words(
-    head: &Head<'_>,
-    origin: &Origin<'_>,
-    body: &[u8],
+    asked: &Asked<'_, '_>,
     (function, keys): (&str, &[String]),
     params: &[(String, String)],
 ) -> Vec<Vec<u8>> {
-    let content_type = head.text("content-type").unwrap_or("");
-    let kind = content_type.split(';').next().unwrap_or("").trim();
-    let fields = if kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-        form::urlencoded(body)
-    } else if kind.eq_ignore_ascii_case("multipart/form-data") {
-        form::multipart(content_type, body).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
+    let Asked { head, origin, form, body, guard } = asked;
+    let body = if form.has_parts { Default::default() } else { String::from_utf8_lossy(body) };
     let argument = json!({
         "method": head.method.name(),
         "path": head.target.path,
         "params": object(params.to_vec()),
         "query": object(form::urlencoded(head.target.query.as_bytes())),
-        "form": object(fields),
-        "cookies": object(head.get("cookie").map(form::cookies).unwrap_or_default()),
-        "body": String::from_utf8_lossy(body),
+        "form": object(form.fields.iter().cloned()),
+        "files": form.files,
+        "cookies": object(guard.cookies.iter().cloned()),
+        "signed_cookies": object(guard.signed_cookies()),
+        "body": body,
         "host": origin.host,
         "scheme": origin.scheme,
         "remote_addr": origin.ip.to_string(),
+        "random": random(),
     });
     let mut words = vec![b"fcall".to_vec(), function.into(), keys.len().to_string().into_bytes()];
     words.extend(keys.iter().map(|key| filled(key, params).into_bytes()));
     words.push(argument.to_string().into_bytes());
     words
+}
+
+/// 128 bits of the system's randomness, as text: scripts have none of their own. Without any it is none.
+fn random() -> Option<String> {
+    let mut bytes = [0; 16];
+    stdx::rng::fill_from_os(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// A key with the values of its parameters.
@@ -112,7 +176,7 @@ pub(super) fn is_from_elsewhere(head: &Head<'_>, host: &str) -> bool {
 }
 
 /// Reads the reply, which is in RESP3. An error is told of in the log.
-pub(super) fn answer(engine: &Engine, route: &Route, reply: &[u8]) -> Answer {
+pub(super) fn answer(engine: &Engine, route: &Route, guard: &Guard<'_>, reply: &[u8]) -> Answer {
     let Some((kind, rest)) = reply.split_first() else {
         let mut wait = Answer::of(503);
         wait.headers.push(("Retry-After".into(), "1".into()));
@@ -132,7 +196,7 @@ pub(super) fn answer(engine: &Engine, route: &Route, reply: &[u8]) -> Answer {
         b'$' if !line.starts_with('-') => {
             let n: usize = line.parse().unwrap_or(0);
             let text = rest.get(end + 2..end + 2 + n).unwrap_or_default();
-            text_answer(engine, route, text)
+            text_answer(engine, route, guard, text)
         }
         b'$' | b'_' => Answer::of(204),
         b'+' | b':' | b',' => Answer { body: line.into_owned().into_bytes(), ..Answer::of(200) },
@@ -144,12 +208,13 @@ pub(super) fn answer(engine: &Engine, route: &Route, reply: &[u8]) -> Answer {
     }
 }
 
-fn text_answer(engine: &Engine, route: &Route, text: &[u8]) -> Answer {
+fn text_answer(engine: &Engine, route: &Route, guard: &Guard<'_>, text: &[u8]) -> Answer {
     let json = text.first().filter(|b| **b == b'{').and_then(|_| serde_json::from_slice(text).ok());
     let Some(Value::Object(mut json)) = json else {
         return Answer { body: text.to_vec(), ..Answer::of(200) };
     };
-    const KNOWN: [&str; 6] = ["status", "headers", "body", "redirect", "template", "json"];
+    const KNOWN: [&str; 7] =
+        ["status", "headers", "body", "redirect", "template", "json", "set_cookies"];
     if !KNOWN.iter().any(|name| json.contains_key(*name)) {
         let content_type = "application/json".into();
         return Answer { body: text.to_vec(), content_type, ..Answer::of(200) };
@@ -162,6 +227,17 @@ fn text_answer(engine: &Engine, route: &Route, text: &[u8]) -> Answer {
                 answer.content_type = value;
             } else if !is_framing(&name) {
                 answer.headers.push((name, value));
+            }
+        }
+    }
+    if let Some(Value::Object(cookies)) = json.remove("set_cookies") {
+        for (name, cookie) in cookies {
+            match guard.set(&name, &cookie) {
+                Ok(text) => answer.headers.push(("Set-Cookie".into(), text)),
+                Err(why) => {
+                    engine::log!(engine.log, Warning, "site: route {}: {}", route.pattern, why);
+                    return Answer::of(500);
+                }
             }
         }
     }

@@ -116,8 +116,10 @@ fn read(
             thread.hold_for_page(engine);
         }
         let now = thread.cx.now;
+        let (guard, make_guard) = (None, &|| unreachable!("the site is no page"));
+        let (keys, lasts, waits) = (Vec::new(), true, false);
         let mut store =
-            EngineStore { engine, thread, session, keys: Vec::new(), lasts: true, waits: false };
+            EngineStore { engine, thread, session, keys, lasts, waits, guard, make_guard };
         let sources = files(&mut store, key, now as u64 / 1000);
         if held {
             thread.release_for_page(engine);
@@ -131,7 +133,7 @@ fn read(
     unreachable!("the loop ends when all keys are held")
 }
 
-fn files(store: &mut EngineStore<'_>, key: &[u8], now_s: u64) -> Result<Vec<Source>, String> {
+fn files(store: &mut EngineStore<'_, '_>, key: &[u8], now_s: u64) -> Result<Vec<Source>, String> {
     let mut ask = |words: &[&[u8]]| -> Result<Reply, String> {
         let reply = store.read(words.iter().map(|word| word.to_vec()).collect())?;
         match Reply::read(&mut &*reply) {

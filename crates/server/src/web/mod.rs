@@ -8,6 +8,7 @@ mod compress;
 mod counts;
 mod figures;
 mod functions;
+mod guard;
 mod keys;
 mod live;
 mod origin;
@@ -47,6 +48,7 @@ pub(crate) struct Web {
     compressor: compress::Compressor,
     pub(crate) access: Arc<access::AccessLog>,
     counts: counts::Counts,
+    secret: guard::Secret,
     /// Proxies that are believed.
     trusted: RwLock<Arc<Networks>>,
     parts: Mutex<Parts>,
@@ -84,6 +86,7 @@ impl Web {
             compressor: compress::Compressor::default(),
             access: Arc::default(),
             counts: counts::Counts::default(),
+            secret: guard::Secret::default(),
             trusted: RwLock::new(trusted(&engine.config)),
             parts: Mutex::default(),
             functions: functions::Functions::default(),
@@ -99,6 +102,7 @@ impl Web {
     /// The access log cannot be opened.
     pub(crate) fn follow(&self, config: &Config) -> io::Result<()> {
         *self.trusted.write() = trusted(config);
+        self.secret.forget();
         self.access.follow(config)
     }
 

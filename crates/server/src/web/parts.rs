@@ -27,6 +27,8 @@ pub(super) struct Fresh<'a> {
     pub(super) content_type: &'a str,
     pub(super) headers: &'a [(String, String)],
     pub(super) body: Vec<u8>,
+    /// It contains a secret, whose bytes could be guessed by the sizes of compressed bodies.
+    pub(super) secret: bool,
 }
 
 /// The type of what a template makes.

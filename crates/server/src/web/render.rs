@@ -13,6 +13,7 @@ use pages::{Action, Blocks, Content, Found, Page, Rendered, Route};
 use resp::Out;
 
 use super::answer::{Responder, valid};
+use super::guard::Guard;
 use super::origin::Origin;
 use super::parts::{Fresh, Way, type_of};
 use super::store::EngineStore;
@@ -30,6 +31,8 @@ pub(super) struct Made {
     deadline_ms: i64,
     /// It depends on its address and its keys only.
     keeps: bool,
+    /// Fields that go with it, which is not kept then.
+    pub(super) headers: Vec<(String, String)>,
 }
 
 /// A page as its streams know it.
@@ -67,10 +70,10 @@ impl Responder {
                 let page = self.keep(shared, head, (route, name, rules), made);
                 self.send_page(shared, head, way, &page, false, out);
             }
-            Ok(Made { rendered, .. }) => {
-                let (status, body) = (route.status, rendered.body);
+            Ok(Made { rendered, headers, .. }) => {
+                let (status, body, secret) = (route.status, rendered.body, rendered.has_token);
                 let content_type = content_type(route, name);
-                let fresh = Fresh { status, content_type, headers: &[], body };
+                let fresh = Fresh { status, content_type, headers: &headers, body, secret };
                 self.send(shared, head, way, fresh, out);
             }
             Err(status) => self.error(shared, thread, head, way, status, out),
@@ -159,6 +162,10 @@ impl Responder {
         shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
         self.sent.renderings += 1;
         let origin = shared.web.origin(&engine.config, self.peer, head);
+        let now = thread.cx.now;
+        let secret = || shared.web.secret.keys(engine);
+        let make_guard = || Guard::new(&secret, head, &origin, now);
+        let mut guard = None;
         for tries in 1.. {
             let version = table.version(id);
             table.begin(thread.cx.now, || engine.keyspace.take_interest());
@@ -168,11 +175,13 @@ impl Responder {
             }
             let asked = Asked { live, ..asked(head, &origin, params.clone(), data.clone()) };
             let session = &mut self.session;
-            let keys = Vec::new();
+            let (keys, lasts, waits) = (Vec::new(), true, false);
+            let make_guard = &make_guard;
             let mut store =
-                EngineStore { engine, thread, session, keys, lasts: true, waits: false };
+                EngineStore { engine, thread, session, keys, lasts, waits, guard, make_guard };
             let rendered = self.site.render(name, asked, &mut store);
-            let EngineStore { keys, lasts, waits, .. } = store;
+            let EngineStore { keys, lasts, waits, guard: used, .. } = store;
+            guard = used;
             if held {
                 thread.release_for_page(engine);
             }
@@ -192,7 +201,9 @@ impl Responder {
             let has_end = keeps || !rendered.blocks.is_empty();
             let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
             let deadline_ms = deadline.unwrap_or(i64::MAX);
-            return Ok(Made { rendered, version, deadline_ms, keeps });
+            let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
+            let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
+            return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
         }
         Err(500)
     }

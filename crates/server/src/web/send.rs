@@ -161,13 +161,13 @@ impl Responder {
         fresh: Fresh<'_>,
         out: &mut Out,
     ) {
-        let Fresh { status, content_type, headers, mut body } = fresh;
+        let Fresh { status, content_type, headers, mut body, secret } = fresh;
         self.begin(status, out);
         let buf = &mut out.buf;
         let has_body = status != 204 && status != 304;
         if has_body {
             field(buf, "Content-Type", content_type);
-            if compression(shared) == WebCompression::All {
+            if !secret && compression(shared) == WebCompression::All {
                 // Whoever keeps it in spite of no-store must know.
                 field(buf, "Vary", "Accept-Encoding");
                 let likes = Accepts::of(head.accept_encoding).best().contains(&Some(Coding::Gzip));
@@ -204,7 +204,7 @@ impl Responder {
         let allow = [("Allow".to_owned(), names.join(", "))];
         if head.method == Method::Options {
             let (status, content_type, body) = (204, "", Vec::new());
-            let fresh = Fresh { status, content_type, headers: &allow, body };
+            let fresh = Fresh { status, content_type, headers: &allow, body, secret: false };
             return self.send(shared, head, way, fresh, out);
         }
         self.error_with(shared, thread, head, way, (405, &allow), out);
@@ -240,15 +240,22 @@ impl Responder {
             None
         };
         let file = site.file(&format!("/{name}"));
+        let mut headers = headers.to_vec();
+        let mut secret = false;
         let (content_type, body) = match (made, file) {
-            (Some(made), _) => (type_of(&name), made.rendered.body),
+            (Some(made), _) => {
+                headers.extend(made.headers);
+                secret = made.rendered.has_token;
+                (type_of(&name), made.rendered.body)
+            }
             (None, Some(file)) => (file.content_type, file.body().to_vec()),
             (None, None) => {
                 let text = format!("{status} {}\n", reason(status)).into_bytes();
                 ("text/plain; charset=utf-8", text)
             }
         };
-        self.send(shared, head, way, Fresh { status, content_type, headers, body }, out);
+        let fresh = Fresh { status, content_type, headers: &headers, body, secret };
+        self.send(shared, head, way, fresh, out);
     }
 }
 

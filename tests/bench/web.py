@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The web port against nginx: the rows of the table in docs/pages.md.
+
+usage: web.py [--apus PATH] [--nginx PATH] [--seconds S] [--reps N] [--json FILE] ROW…   (all rows without one)
+
+Rows: page page16 changed changed16 file small large idle resp latency
+
+Servers run on core 0, the load on core 1. Servers of a row are driven one after another in short runs that
+alternate, and medians are reported. nginx runs twice: tuned (no log, open_file_cache, sendfile off) and with the
+settings of Debian's package; both with one worker on core 0. It serves the very bytes that Apus has rendered.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+PORTS = {"apus": 18950, "tuned": 18951, "debian": 18952, "resp": 18953, "plain": 18954}
+FIELDS = ["title", "author", "price", "stock", "rating", "text"]
+
+TEMPLATE = """<!doctype html><title>{{ get("site:title") }}</title>
+<p>{{ zcard("items") }} items</p>
+<ul>
+{% for id in zrevrange("items", 0, 9) %}{% set item = hgetall("item:" ~ id) %}<li><a href="/item/{{ id }}">{{ item.title }}</a>
+ by {{ item.author }}, {{ item.price }} EUR, {{ item.stock }} left, {{ item.rating }} of 5
+ <p>{{ item.text }}</p></li>
+{% endfor %}</ul>
+"""
+
+COMMON = """
+daemon off; pid {dir}/{name}.pid; error_log {dir}/{name}.error; worker_processes 1; worker_cpu_affinity 1;
+worker_rlimit_nofile 40000;
+events {{ worker_connections 20000; {events} }}
+http {{
+  include {mime}; default_type application/octet-stream;
+  client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+  {http}
+  server {{ listen 127.0.0.1:{port} backlog=4096; root {dir}/public; location = /page {{ default_type text/html; }} }}
+}}
+"""
+TUNED = """access_log off; sendfile off; tcp_nodelay on; open_file_cache max=1000 inactive=1h; open_file_cache_valid 1h;
+  open_file_cache_min_uses 1; keepalive_requests 1000000000; keepalive_timeout 1h; output_buffers 2 512k;"""
+# /etc/nginx/nginx.conf of the package.
+DEBIAN = """sendfile on; tcp_nopush on; types_hash_max_size 2048; access_log {dir}/access.log; gzip on;"""
+
+
+def pinned(core, command):
+    return ["taskset", "-c", str(core), *map(str, command)]
+
+
+def commands(port, lines):
+    out = b"".join(b"*%d\r\n" % len(ws) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in ws)
+                   for ws in ([str(w).encode() for w in words] for words in lines))
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.sendall(out)
+        replies = s.makefile("rb")
+        for _ in lines:
+            line = replies.readline()
+            assert line[:1] in b"+:", line
+
+
+def data():
+    lines = [["SET", "site:title", "Shop"]]
+    for i in range(10):
+        lines.append(["ZADD", "items", i, i])
+        values = [f"Item {i}", f"Author {i}", f"{i}.99", i * 7, i % 6, f"Text of item {i}. " + "Lorem ipsum & dolor. " * 10]
+        lines.append(["HSET", f"item:{i}"] + [w for pair in zip(FIELDS, values) for w in pair])
+    return lines
+
+
+class Servers:
+    def __init__(self, args):
+        self.args = args
+        self.dir = tempfile.mkdtemp(prefix="apus-web-")
+        os.chmod(self.dir, 0o755)
+        self.started = {}
+
+    def __enter__(self):
+        for path in ["templates", "public"]:
+            os.mkdir(f"{self.dir}/{path}")
+        with open(f"{self.dir}/routes", "w") as f:
+            f.write("GET /page page.html\nGET /own page.html\n")
+        with open(f"{self.dir}/templates/page.html", "w") as f:
+            f.write(TEMPLATE)
+        for name, size in [("small.txt", 4096), ("large.bin", 1 << 20)]:
+            with open(f"{self.dir}/public/{name}", "wb") as f:
+                f.write(bytes(32 + i * 7 % 90 for i in range(size)))
+        self.start("apus", [self.args.apus, "serve", "--port", PORTS["resp"], "--threads", 1, "--save", "", "--maxclients", 20000,
+                            "--web-port", PORTS["apus"], "--web-root", self.dir, "--dir", self.dir])
+        self.start("plain", [self.args.apus, "serve", "--port", PORTS["plain"], "--threads", 1, "--save", "", "--dir", self.dir])
+        wait(PORTS["resp"]), wait(PORTS["apus"]), wait(PORTS["plain"])
+        commands(PORTS["resp"], data())
+        page = urllib.request.urlopen(f"http://127.0.0.1:{PORTS['apus']}/page").read()
+        # The route comes first, and nginx has the file.
+        with open(f"{self.dir}/public/page", "wb") as f:
+            f.write(page)
+        if self.args.nginx:
+            for name, http, events in [("tuned", TUNED, ""), ("debian", DEBIAN, "")]:
+                http = http.replace("{dir}", self.dir)
+                text = COMMON.format(dir=self.dir, name=name, http=http, events=events, port=PORTS[name], mime=self.args.mime)
+                with open(f"{self.dir}/{name}.conf", "w") as f:
+                    f.write(text)
+                self.start(name, [self.args.nginx, "-c", f"{self.dir}/{name}.conf"])
+                wait(PORTS[name])
+                got = urllib.request.urlopen(f"http://127.0.0.1:{PORTS[name]}/page").read()
+                assert got == page, "nginx serves other bytes"
+        self.page = page
+        return self
+
+    def start(self, name, command):
+        quiet = subprocess.DEVNULL
+        self.started[name] = subprocess.Popen(pinned(0, command), stdout=quiet, stderr=quiet)
+
+    def pid(self, name):
+        """The process that answers."""
+        pid = self.started[name].pid
+        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True).stdout.split()
+        return int(children[0]) if children else pid
+
+    def __exit__(self, *_):
+        for name, p in self.started.items():
+            if name in ("tuned", "debian"):
+                p.terminate()
+            else:
+                p.kill()
+            p.wait()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def bench(self, kind, targets, words, reps=None):
+        """`apus bench KIND` from core 1: the results by target."""
+        out = f"{self.dir}/bench.json"
+        where = [w for name, port in targets.items() for w in ("--target", f"{name}=127.0.0.1:{port}", "--server-pid", f"{name}={self.pid(self.owner(name))}")]
+        command = [self.args.apus, "bench", kind, *where, "--threads", 1, "--duration", self.args.seconds,
+                   "--reps", reps or self.args.reps, "--json", out, "-q", *words]
+        done = subprocess.run(pinned(1, command), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with open(out) as f:
+            found = json.load(f)
+        return found
+
+    def owner(self, name):
+        return {"resp": "apus", "with": "apus", "without": "plain"}.get(name, name)
+
+
+def wait(port):
+    for _ in range(200):
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit(f"nothing listens on {port}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--apus", default="target/release/apus")
+    parser.add_argument("--nginx", default=shutil.which("nginx") or "")
+    parser.add_argument("--mime", default="/etc/nginx/mime.types")
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--reps", type=int, default=7)
+    parser.add_argument("rows", nargs="*")
+    args = parser.parse_args()
+    with Servers(args) as servers:
+        print(servers.bench("http", {"apus": PORTS["apus"]}, ["/page"], 1))
+
+
+if __name__ == "__main__":
+    main()
