@@ -6,7 +6,9 @@ The server is on core 0, the client on core 1; each client has several turns, in
     tests/bench/clients.py SERVER-COMMAND [--turns N] [--seconds N] [--callers N] [--rate N] [--delay US]
                            [--threads N] [--only CLIENT]...
 
-SERVER-COMMAND is `redis-server` or a path of apus. Build the clients first:
+SERVER-COMMAND is `redis-server` or a path of apus. CLIENT is apus, redis, fred or rueidis, with a flush delay of its
+own after a plus (apus+100, in microseconds), or nothing: callers that do nothing at the same rate. Build the clients
+first:
     cargo build --release --manifest-path tests/bench/clients/Cargo.toml
     (cd tests/bench/clients/rueidis && go build -o ../target/rueidis .)
 """
@@ -56,12 +58,13 @@ def main():
             results = {}
             for _ in range(options.turns):
                 for client in options.only or ["apus", "redis", "fred", "rueidis"]:
-                    if client == "rueidis":
+                    name, _, delay = client.partition("+")
+                    if name == "rueidis":
                         command = [target / "rueidis"]
                     else:
-                        command = [target / "release/clients-bench", client]
-                    command += [port, options.callers, options.seconds, options.rate, options.delay]
-                    command += [options.threads] if client != "rueidis" else []
+                        command = [target / "release/clients-bench", name]
+                    command += [port, options.callers, options.seconds, options.rate, delay or options.delay]
+                    command += [options.threads] if name != "rueidis" else []
                     before = cpu(server.pid)
                     words = subprocess.run(["taskset", "-c", "1", *map(str, command)], check=True,
                                            capture_output=True, text=True).stdout.split()

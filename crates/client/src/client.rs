@@ -2,10 +2,10 @@
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::connection::{Batch, Connection, Reply};
+use crate::connection::{Batch, Reply};
 use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::metrics::Metrics;
 use crate::pipeline::{Pipeline, Transaction, check_shareable};
 use crate::request::{Response, Sender, Target, To};
@@ -144,11 +144,6 @@ impl Client {
         Ok(if is_one { vec![reply] } else { reply.into_elements().unwrap_or_default() })
     }
 
-    /// The connection for what concerns a key.
-    pub(crate) fn connection_for(&self, key: Option<&[u8]>) -> Result<Arc<Connection>> {
-        Ok(self.server_for(key)?.shared().clone())
-    }
-
     fn server_for(&self, key: Option<&[u8]>) -> Result<Arc<Server>> {
         match &self.topology {
             Topology::Server(master, _) => Ok(master.clone()),
@@ -258,11 +253,63 @@ impl Client {
     ///
     /// The server's if it refuses one of the commands, in which case it has executed none.
     pub async fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
-        let connection = self.connection_for(transaction.first_key())?;
-        let replies = transaction.run_on(&connection);
+        let replies = self.run_transaction(&transaction);
         #[cfg(feature = "tracing")]
         let replies = crate::trace::within(transaction.span(self.peer()), replies);
         T::from_value(Value::Array(replies.await?))
+    }
+
+    async fn run_transaction(&self, transaction: &Transaction) -> Result<Vec<Value>> {
+        match &self.topology {
+            Topology::Server(master, _) => transaction.run_on(master.shared()).await,
+            Topology::Cluster(cluster) => cluster.exec(transaction).await,
+        }
+    }
+
+    /// Watches keys, lets `body` read what it wants on a connection of its own and say what is to be done, and does
+    /// it if no other client has changed one of the keys meanwhile. If one has, `body` is called again.
+    ///
+    /// ```no_run
+    /// # use apus_client::{Transaction, cmd, prelude::*};
+    /// # async fn example(client: Client) -> apus_client::Result<()> {
+    /// let (left,): (i64,) = client
+    ///     .exec_watching(["stock"], async |own| {
+    ///         let stock: i64 = own.get("stock").to().await?;
+    ///         let mut transaction = Transaction::new();
+    ///         transaction.push(cmd().incrby("stock", if stock > 0 { -1 } else { 0 }));
+    ///         Ok(transaction)
+    ///     })
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of `body`; the server's if it refuses a command; no reply.
+    pub async fn exec_watching<T: FromValue, K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+        mut body: impl AsyncFnMut(&Dedicated) -> Result<Transaction>,
+    ) -> Result<T> {
+        let keys: Vec<K> = keys.into_iter().collect();
+        let first = keys.first().ok_or_else(|| Error::usage("no key is watched"))?;
+        let server = self.server_for(Some(first.as_ref()))?;
+        loop {
+            let own = Dedicated::new(server.acquire().await?);
+            let watch = |watch: Command, key: &K| watch.arg(key.as_ref());
+            own.watch_until_exec(keys.iter().fold(Command::new("WATCH"), watch)).await?;
+            let transaction = body(&own).await?;
+            let replies = own.exec(transaction).await;
+            match replies {
+                Err(error) if error.kind() == ErrorKind::Aborted => own.release(),
+                Err(error) => return Err(error),
+                Ok(replies) => {
+                    own.release();
+                    return T::from_value(Value::Array(replies));
+                }
+            }
+        }
     }
 }
 

@@ -69,6 +69,16 @@ impl Dedicated {
     }
 }
 
+impl Dedicated {
+    /// Says `WATCH` on a connection that is given back only after an `EXEC`, which ends it.
+    pub(crate) async fn watch_until_exec(&self, watch: Command) -> Result<()> {
+        match Reply::new(self.exclusive.connection.clone(), watch).await? {
+            Value::Error(error) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Target for Dedicated {
     fn target(&self) -> To<'_> {
         Some(self)

@@ -4,7 +4,6 @@
 //! registered anywhere, and a program passes the numbers on to whatever it has. Times are taken once per write and
 //! once per read, not per command.
 
-use crate::connection::Stats;
 use std::fmt;
 use std::time::Duration;
 
@@ -44,6 +43,24 @@ pub struct Metrics {
     pub pending_bytes: u64,
     /// Callers that wait now for room in a full queue.
     pub waiting: usize,
+}
+
+/// What is counted; see [`Metrics`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stats {
+    pub(crate) commands: u64,
+    pub(crate) replies: u64,
+    pub(crate) errors: u64,
+    pub(crate) failures: u64,
+    pub(crate) discarded: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) writes: u64,
+    pub(crate) reads: u64,
+    pub(crate) connects: u64,
+    pub(crate) connects_failed: u64,
+    pub(crate) repeated: u64,
+    pub(crate) pushes: u64,
+    pub(crate) latencies: Latencies,
 }
 
 /// What waits on a connection now.

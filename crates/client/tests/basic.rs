@@ -262,3 +262,32 @@ fn a_flush_delay_gathers_commands() {
         assert!(metrics.writes * 4 < metrics.commands, "{metrics:?}");
     });
 }
+
+/// Many at once change one value by reading and writing it, and none of the changes is lost.
+#[test]
+fn transactions_that_watch_lose_nothing() {
+    common::on_each(&[], |server| async move {
+        let client = Client::connect(&server.url()).await.expect("connected");
+        client.set("n", 0).await.expect("set");
+        let tasks: Vec<_> = (0..8)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    for _ in 0..20 {
+                        let add = async |own: &apus_client::Dedicated| {
+                            let n: i64 = own.get("n").to().await?;
+                            let mut transaction = apus_client::Transaction::new();
+                            transaction.push(apus_client::cmd().set("n", n + 1));
+                            Ok(transaction)
+                        };
+                        client.exec_watching::<(), _>(["n"], add).await.expect("executed");
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.expect("no panic");
+        }
+        assert_eq!(client.get("n").to::<i64>().await.expect("get"), 160);
+    });
+}

@@ -4,7 +4,8 @@ mod common;
 
 use apus_client::prelude::*;
 use apus_client::{
-    Backoff, Cache, CacheConfig, Client, Command, Config, Event, Subscriber, Tracking, cmd, slot,
+    Backoff, Cache, CacheConfig, Client, Command, Config, Event, Subscriber, Tracking, Transaction,
+    cmd, slot,
 };
 use common::{Server, cluster, eventually, has_redis};
 use std::sync::Arc;
@@ -75,7 +76,13 @@ fn a_cache_forgets_what_has_moved() {
             // It is kept again, and the new node tells.
             is_kept(&cache, &there).await;
             is_kept(&cache, &missing).await;
-            other.set(&there, 4).await.expect("set");
+            // A transaction by an old map is refused whole, and run where its keys are.
+            let mut transaction = Transaction::new();
+            transaction.push(cmd().set(&there, 4)).push(cmd().get(&there));
+            let stale = connect(&servers[2]).await;
+            cluster::move_slot(number, &nodes, &servers, to, from).await;
+            let (_, four): (String, i64) = stale.exec(transaction).await.expect("executed");
+            assert_eq!(four, 4);
             other.del(&missing).await.expect("del");
             settles(&cache, &there, Some(4)).await;
             settles(&cache, &missing, None).await;
@@ -244,5 +251,42 @@ fn a_failover_in_a_cluster() {
         client.set(&name, 3).await.expect("set");
         settles(&cache, &name, Some(3)).await;
         is_heard(&client, &mut subscriber, &name, "again").await;
+    });
+}
+
+/// A node that answers nothing, without closing: keys of other nodes go on, those of its own fail in time.
+#[test]
+fn a_node_that_stalls_does_not_hold_others_back() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, _nodes) = cluster::start().await;
+        let url = format!("redis+cluster://127.0.0.1:{}", servers[0].port);
+        let mut config: Config = url.parse().expect("a URL");
+        config.response_timeout = Some(Duration::from_millis(500));
+        let client = Client::with_config(config).await.expect("connected");
+        let key = |node| {
+            let name = (0..).map(|i| format!("k{i}")).find(|k| node_of(slot(k.as_bytes())) == node);
+            name.expect("there is one")
+        };
+        for node in 0..3 {
+            client.set(key(node), node).await.expect("set");
+        }
+        servers[2].signal("STOP");
+        let stalled = tokio::spawn({
+            let (client, key) = (client.clone(), key(2));
+            async move { client.set(key, 9).await }
+        });
+        let mut others = 0;
+        while !stalled.is_finished() {
+            client.set(key(0), others).await.expect("set");
+            client.set(key(1), others).await.expect("set");
+            others += 1;
+        }
+        let error = stalled.await.expect("no panic").expect_err("no reply");
+        assert!(error.is_maybe_executed() && others > 10, "{error} {others}");
+        servers[2].signal("CONT");
+        eventually("it is back", || async { client.set(key(2), 3).await.ok() }).await;
     });
 }

@@ -10,7 +10,6 @@ use apus_client::{
 use common::cluster::start as cluster;
 use common::{Product, Server, eventually, has_redis};
 use std::time::Duration;
-use testing::{TempDir, free_address};
 
 #[test]
 fn a_cluster() {
@@ -103,43 +102,43 @@ fn sentinel_and_a_failover() {
     }
     common::runtime().block_on(async {
         let master = Server::start(Product::Redis, &[]);
-        let replica = Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
-        let dir = TempDir::new();
-        let port = free_address().expect("a port").port();
-        let text = format!(
-            "port {port}\nbind 127.0.0.1\nsentinel monitor m 127.0.0.1 {} 1\nsentinel down-after-milliseconds m 1000\n\
-             sentinel failover-timeout m 10000\n",
-            master.port
-        );
-        let file = dir.write("sentinel.conf", text).display().to_string();
-        let mut sentinel = std::process::Command::new("redis-server")
-            .args([&file, "--sentinel"])
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .expect("started");
-        testing::eventually("the sentinel listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
-        let url = format!("redis+sentinel://127.0.0.1:{port}?sentinel_master_name=m");
+        let replica =
+            Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+        let sentinel = common::sentinel::start(master.port);
+        let url = sentinel.url();
         let client = Client::connect(&url).await.expect("connected");
         client.set("k", 1).await.expect("set");
         let cache = client.cache(CacheConfig::default()).await.expect("connected");
         assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
-        let asking = Client::connect(&format!("redis://127.0.0.1:{port}")).await.expect("connected");
+        let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port))
+            .await
+            .expect("connected");
         eventually("the replica is known", || async {
-            let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await.expect("replicas");
+            let replicas = asking
+                .call(Command::new("SENTINEL").arg(("REPLICAS", "m")))
+                .await
+                .expect("replicas");
             let text = format!("{replicas:?}");
-            (text.contains("\"slave\"") && text.contains("master-link-status") && text.contains("\"ok\"")).then_some(())
+            (text.contains("\"slave\"")
+                && text.contains("master-link-status")
+                && text.contains("\"ok\""))
+            .then_some(())
         })
         .await;
         let mut reading: Config = url.parse().expect("a URL");
         reading.read_from_replicas = true;
         let reading = Client::with_config(reading).await.expect("connected");
-        eventually("the replica has it", || async { reading.get("k").to::<Option<i64>>().await.expect("get") }).await;
+        eventually("the replica has it", || async {
+            reading.get("k").to::<Option<i64>>().await.expect("get")
+        })
+        .await;
         asking.call(Command::new("SENTINEL").arg(("FAILOVER", "m"))).await.expect("a failover");
         eventually("writes go to the new master", || async {
             let _ = client.set("k", 2).await;
             let direct = Client::connect(&replica.url()).await.expect("connected");
             let role = direct.call(Command::new("ROLE")).await.expect("a role");
-            let is_master = matches!(&role, Value::Array(items) if items[0].as_str() == Some("master"));
+            let is_master =
+                matches!(&role, Value::Array(items) if items[0].as_str() == Some("master"));
             (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
         })
         .await;
@@ -151,8 +150,58 @@ fn sentinel_and_a_failover() {
             })
             .await;
         }
-        let _ = sentinel.kill();
-        let _ = sentinel.wait();
+    });
+}
+
+/// A master that is frozen closes nothing and answers nothing. No time-out ends the waiting here: it is the sentinels'
+/// word alone by which commands, the cache and subscriptions leave it.
+#[test]
+fn a_frozen_master_is_left_when_sentinels_say_so() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let master = Server::start(Product::Redis, &[]);
+        let replica =
+            Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+        let sentinel = common::sentinel::start(master.port);
+        let mut config: Config = sentinel.url().parse().expect("a URL");
+        config.response_timeout = None;
+        let client = Client::with_config(config).await.expect("connected");
+        client.set("k", 1).await.expect("set");
+        let check_every = Duration::from_secs(3600);
+        let cache = client.cache(CacheConfig { check_every, ..CacheConfig::default() }).await;
+        let cache = cache.expect("connected");
+        assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
+        let mut subscriber = client.subscriber().await.expect("connected");
+        subscriber.subscribe(["news"]).await.expect("confirmed");
+        let direct = Client::connect(&replica.url()).await.expect("connected");
+        eventually("the replica has it", || async {
+            direct.get("k").to::<Option<i64>>().await.expect("get")
+        })
+        .await;
+        let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port)).await;
+        let asking = asking.expect("connected");
+        eventually("the sentinel knows the replica", || async {
+            let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await;
+            format!("{replicas:?}").contains("\"slave\"").then_some(())
+        })
+        .await;
+        master.signal("STOP");
+        assert_eq!(subscriber.next().await, Event::Gap);
+        // The first one may be on its way to the frozen master.
+        eventually("it is set on the new master", || async { client.set("k", 2).await.ok() }).await;
+        eventually("the cache follows", || async {
+            (cache.get::<i64>("k").await.ok() == Some(2)).then_some(())
+        })
+        .await;
+        eventually("it is heard", || async {
+            (direct.publish("news", "again").to::<i64>().await.expect("published") == 1)
+                .then_some(())
+        })
+        .await;
+        let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
+        assert_eq!(&*message.payload, b"again");
     });
 }
 

@@ -12,8 +12,8 @@
 //! | `centrifuge.presence.data.CHANNEL`, `….expire.CHANNEL` | who is there, until when |
 //! | `centrifuge.presence.user.clients.CHANNEL`, `….user.expire.CHANNEL` | how many connections a user has |
 //!
-//! In a cluster the channel stands in braces in keys, so that all of a channel's are in one slot. Sharded PUB/SUB in
-//! partitions is not there.
+//! In a cluster the channel stands in braces in keys, so that all of a channel's are in one slot. With partitions, the
+//! number of its partition stands in braces before it, in its keys and in its name for PUB/SUB, which is sharded then.
 
 mod envelope;
 mod event;
@@ -34,6 +34,7 @@ use crate::script::Script;
 use crate::topology::Shards;
 use crate::value::Value;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,12 +54,16 @@ pub struct BrokerConfig {
     /// How long the position of a channel is known that nobody uses; it is forgotten last of all. In whole seconds;
     /// zero is for ever.
     pub meta_ttl: Duration,
+    /// In a cluster, channels are spread over so many partitions, each with a connection for sharded PUB/SUB to the
+    /// node that has it. With 0, each message goes to all nodes. It must be as centrifuge's
+    /// `NumShardedPubSubPartitions`.
+    pub partitions: usize,
 }
 
 impl Default for BrokerConfig {
     fn default() -> Self {
         let meta_ttl = Duration::from_secs(30 * 24 * 3600);
-        Self { prefix: PREFIX.into(), uses_lists: false, meta_ttl }
+        Self { prefix: PREFIX.into(), uses_lists: false, meta_ttl, partitions: 0 }
     }
 }
 
@@ -200,10 +205,10 @@ impl Broker {
         }
         let (client, to) = (self.client(channel), self.channel(channel));
         if options.idempotency_key.is_empty() {
-            client.call(Command::new("PUBLISH").arg((to, message))).await?;
+            client.call(Command::new(self.publishing(client)).arg((to, message))).await?;
             return Ok(Published::default());
         }
-        let args = (message, to, "publish", result_ttl(options));
+        let args = (message, to, self.publishing(client), result_ttl(options));
         let result = self.result_key(channel, &options.idempotency_key);
         let is_repeated = self.scripts.publish_once.run(client, result, args).await?;
         Ok(Published { is_repeated, ..Published::default() })
@@ -225,7 +230,7 @@ impl Broker {
         // A list is cut behind its last index.
         let size = options.history_size - u32::from(self.config.uses_lists);
         let history = (message, size, options.history_ttl.as_secs(), self.channel(channel));
-        let meta = (self.config.meta_ttl.as_secs(), now().as_secs(), "publish");
+        let meta = (self.config.meta_ttl.as_secs(), now().as_secs(), self.publishing(client));
         let result = if has_key { result_ttl(options).to_string() } else { String::new() };
         let version =
             (result, u8::from(options.with_delta), options.version, &options.version_epoch);
@@ -258,8 +263,9 @@ impl Broker {
 
     async fn publish_info(&self, channel: &str, kind: &[u8], info: &ClientInfo) -> Result<()> {
         let message = [kind, &info.encode()].concat();
-        let command = Command::new("PUBLISH").arg((self.channel(channel), message));
-        self.client(channel).call(command).await.map(drop)
+        let client = self.client(channel);
+        let command = Command::new(self.publishing(client)).arg((self.channel(channel), message));
+        client.call(command).await.map(drop)
     }
 
     /// A part of a channel's history, and where the channel is.
@@ -343,7 +349,7 @@ impl Broker {
     /// A connection cannot be made.
     pub async fn subscriptions(&self) -> Result<Subscriptions> {
         let prefix = format!("{}.client.", self.config.prefix);
-        Subscriptions::connect(&self.shards, prefix).await
+        Subscriptions::connect(&self.shards, prefix, self.config.partitions).await
     }
 
     fn client(&self, channel: &str) -> &Client {
@@ -351,11 +357,33 @@ impl Broker {
     }
 
     fn channel(&self, channel: &str) -> String {
-        format!("{}.client.{channel}", self.config.prefix)
+        let client = self.client(channel);
+        format!("{}.client.{}", self.config.prefix, self.placed(channel, client))
+    }
+
+    /// How messages are published.
+    fn publishing(&self, client: &Client) -> &'static str {
+        if self.is_partitioned(client) { "SPUBLISH" } else { "PUBLISH" }
+    }
+
+    fn is_partitioned(&self, client: &Client) -> bool {
+        is_partitioned(client, self.config.partitions)
+    }
+
+    /// A channel behind its partition, if it has one.
+    fn placed<'n>(&self, channel: &'n str, client: &Client) -> Cow<'n, str> {
+        match self.is_partitioned(client) {
+            true => subscriptions::in_partition(channel, self.config.partitions).into(),
+            false => channel.into(),
+        }
     }
 
     fn key(&self, what: &str, channel: &str) -> String {
-        key(&self.config.prefix, what, channel, self.client(channel))
+        let client = self.client(channel);
+        match self.is_partitioned(client) {
+            true => format!("{}.{what}.{}", self.config.prefix, self.placed(channel, client)),
+            false => key(&self.config.prefix, what, channel, client),
+        }
     }
 
     fn history_key(&self, channel: &str) -> String {
@@ -399,6 +427,11 @@ fn part_of_list(
     let all = entries.iter().rev().map(|entry| envelope::entry_of_list(entry));
     let all = all.collect::<Result<Vec<Publication>>>()?;
     Ok(all.into_iter().filter(|publication| publication.offset > since).take(limit).collect())
+}
+
+/// Whether channels of a client's server are spread over partitions.
+fn is_partitioned(client: &Client, partitions: usize) -> bool {
+    client.is_cluster() && partitions > 0
 }
 
 /// A key of a channel; in a cluster all keys of a channel have one slot.

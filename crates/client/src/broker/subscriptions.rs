@@ -1,7 +1,7 @@
 //! Subscriptions to channels over all shards.
 
-use crate::broker::envelope;
 use crate::broker::event::BrokerEvent;
+use crate::broker::{envelope, is_partitioned};
 use crate::error::Result;
 use crate::subscriber::{Event, Message, Subscriber};
 use crate::topology::{Shards, shard_of};
@@ -9,26 +9,48 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Subscriptions, with a connection to each shard; they end when this is dropped.
+/// Subscriptions, with a connection to each shard, or to each partition in a cluster; they end when this is dropped.
 #[derive(Debug)]
 pub struct Subscriptions {
-    subscribers: Vec<Subscriber>,
+    /// Of each shard one, or one for each partition; with the shard's number.
+    subscribers: Vec<(usize, Subscriber)>,
+    /// For each shard the first of its subscribers, and how many partitions it has; 0 if none.
+    shards: Vec<(usize, usize)>,
     prefix: String,
     /// Where to look first, so that a busy shard does not keep the others' messages back.
     turn: usize,
 }
 
 impl Subscriptions {
-    pub(super) async fn connect(shards: &Shards, prefix: String) -> Result<Self> {
-        let mut subscribers = Vec::new();
-        for client in shards.all() {
-            subscribers.push(client.subscriber().await?);
+    pub(super) async fn connect(
+        shards: &Shards,
+        prefix: String,
+        partitions: usize,
+    ) -> Result<Self> {
+        let (mut subscribers, mut firsts) = (Vec::new(), Vec::new());
+        for (shard, client) in shards.all().iter().enumerate() {
+            let partitions = if is_partitioned(client, partitions) { partitions } else { 0 };
+            firsts.push((subscribers.len(), partitions));
+            for partition in 0..partitions {
+                let slot = format!("{{{partition}}}");
+                subscribers.push((shard, client.sharded_subscriber(slot).await?));
+            }
+            if partitions == 0 {
+                subscribers.push((shard, client.subscriber().await?));
+            }
         }
-        Ok(Self { subscribers, prefix, turn: 0 })
+        Ok(Self { subscribers, shards: firsts, prefix, turn: 0 })
     }
 
-    fn subscriber(&self, channel: &str) -> &Subscriber {
-        &self.subscribers[shard_of(channel.as_bytes(), self.subscribers.len())]
+    /// The subscriber that a channel has, its name there, and whether that is a sharded one.
+    fn place(&self, channel: &str) -> (&Subscriber, String, bool) {
+        let (first, partitions) = self.shards[shard_of(channel.as_bytes(), self.shards.len())];
+        if partitions == 0 {
+            return (&self.subscribers[first].1, format!("{}{channel}", self.prefix), false);
+        }
+        let partition = shard_of(channel.as_bytes(), partitions);
+        let name = format!("{}{}", self.prefix, in_partition(channel, partitions));
+        (&self.subscribers[first + partition].1, name, true)
     }
 
     /// Subscribes to a channel: what is published after this is ready comes.
@@ -37,7 +59,10 @@ impl Subscriptions {
     ///
     /// The server's refusal.
     pub async fn subscribe(&self, channel: &str) -> Result<()> {
-        self.subscriber(channel).subscribe([format!("{}{channel}", self.prefix)]).await
+        match self.place(channel) {
+            (subscriber, name, true) => subscriber.ssubscribe([name]).await,
+            (subscriber, name, false) => subscriber.subscribe([name]).await,
+        }
     }
 
     /// Ends the subscription to a channel.
@@ -46,7 +71,10 @@ impl Subscriptions {
     ///
     /// The server's refusal.
     pub async fn unsubscribe(&self, channel: &str) -> Result<()> {
-        self.subscriber(channel).unsubscribe([format!("{}{channel}", self.prefix)]).await
+        match self.place(channel) {
+            (subscriber, name, true) => subscriber.sunsubscribe([name]).await,
+            (subscriber, name, false) => subscriber.unsubscribe([name]).await,
+        }
     }
 
     /// What happens next.
@@ -57,11 +85,12 @@ impl Subscriptions {
     pub async fn next(&mut self) -> Result<BrokerEvent> {
         let (shard, event) = poll_fn(|cx| {
             for i in 0..self.subscribers.len() {
-                let shard = (self.turn + i) % self.subscribers.len();
+                let at = (self.turn + i) % self.subscribers.len();
+                let (shard, subscriber) = &mut self.subscribers[at];
                 // A wait that is given up loses nothing: events are taken when they are ready.
-                if let Poll::Ready(event) = pin!(self.subscribers[shard].next()).poll(cx) {
-                    self.turn = shard + 1;
-                    return Poll::Ready((shard, event));
+                if let Poll::Ready(event) = pin!(subscriber.next()).poll(cx) {
+                    self.turn = at + 1;
+                    return Poll::Ready((*shard, event));
                 }
             }
             Poll::Pending
@@ -71,9 +100,21 @@ impl Subscriptions {
             Event::Gap => Ok(BrokerEvent::Gap { shard }),
             Event::Message(Message { channel, payload, .. }) => {
                 let channel = String::from_utf8_lossy(&channel);
-                let channel = channel.strip_prefix(&self.prefix).unwrap_or(&channel).to_owned();
+                let channel = channel.strip_prefix(&self.prefix).unwrap_or(&channel);
+                let (_, partitions) = self.shards[shard];
+                // The partition is in front, in braces.
+                let channel = match partitions {
+                    0 => channel,
+                    _ => channel.split_once('.').map_or(channel, |(_, channel)| channel),
+                };
+                let channel = channel.to_owned();
                 envelope::open(channel, &payload)
             }
         }
     }
+}
+
+/// A channel behind the number of its partition, which is what decides on its slot.
+pub(super) fn in_partition(channel: &str, partitions: usize) -> String {
+    format!("{{{}}}.{channel}", shard_of(channel.as_bytes(), partitions))
 }

@@ -6,17 +6,17 @@
 
 use crate::command::Command;
 use crate::config::{Address, Config};
-use crate::connection::{Batch, Reply, Resolve, Settings};
+use crate::connection::{Batch, Reply, Settings};
 use crate::error::{Error, ErrorKind, Result};
+use crate::pipeline::Transaction;
 use crate::server::Server;
 use crate::spec::{RequestPolicy, ResponsePolicy};
-use crate::subscriber::Subscriber;
-use crate::topology::slots::{SLOTS, slot};
+use crate::topology::map::{Map, Node};
+use crate::topology::slots::slot;
 use crate::value::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
 
@@ -24,7 +24,6 @@ use std::task::Poll;
 pub(crate) const ATTEMPTS: u32 = 16;
 /// Commands follow so many `MOVED` without a pause.
 const MOVES: u32 = 3;
-const NO_NODE: u16 = u16::MAX;
 
 /// A cluster.
 #[derive(Debug)]
@@ -44,29 +43,13 @@ pub(crate) trait Watch: std::fmt::Debug + Send + Sync {
     fn slots_moved(&self, has_moved: &dyn Fn(u16) -> bool, masters: &[Address]);
 }
 
-#[derive(Debug)]
-struct Map {
-    /// The number of the node that has a slot.
-    slots: Box<[u16]>,
-    nodes: Vec<Node>,
-    version: u64,
-}
-
-/// A master with its replicas.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
-    master: Address,
-    replicas: Vec<Address>,
-}
-
 impl Cluster {
     /// Asks one of the addresses for the map.
     pub(crate) async fn connect(config: Config) -> Result<Arc<Self>> {
         let seeds = config.cluster.clone();
-        let map = Map { slots: vec![NO_NODE; SLOTS].into(), nodes: Vec::new(), version: 0 };
         let cluster = Self {
             config: Config { cluster: Vec::new(), fail_while_down: true, database: 0, ..config },
-            map: Mutex::new(Arc::new(map)),
+            map: Mutex::new(Arc::new(Map::empty())),
             nodes: Mutex::default(),
             refreshing: tokio::sync::Mutex::new(()),
             watchers: Mutex::default(),
@@ -147,18 +130,23 @@ impl Cluster {
         (map.master_of(slot(key)).cloned(), map.version)
     }
 
+    /// How connections are made whose node is still to be found.
+    pub(crate) fn settings_of_any(&self) -> Settings {
+        Settings::new(self.config.clone())
+    }
+
+    /// The master that has a slot, or any.
+    pub(crate) fn master_of(&self, slot: Option<u16>) -> Option<Address> {
+        let map = self.map();
+        match slot {
+            Some(slot) => map.master_of(slot).cloned(),
+            None => self.address_for(&map, None, false),
+        }
+    }
+
     /// How connections to a node are made.
     pub(crate) fn settings(&self, address: &Address) -> Settings {
         Settings::new(Config { address: address.clone(), ..self.config.clone() })
-    }
-
-    /// A subscriber that follows the slot of a channel, or stays with any master that is there.
-    pub(crate) async fn subscriber(self: &Arc<Self>, channel: Option<&[u8]>) -> Result<Subscriber> {
-        let home =
-            Home { cluster: self.clone(), slot: channel.map(slot), asked: AtomicU64::new(0) };
-        let mut settings = Settings::new(self.config.clone());
-        settings.resolver = Some(Arc::new(home));
-        Subscriber::connect(settings).await
     }
 
     /// Asks for the map, unless another caller has done so since `seen`.
@@ -366,6 +354,31 @@ impl Cluster {
         combine(command.spec().response, replies.into_iter().collect::<Result<_>>()?)
     }
 
+    /// Runs a transaction where its keys are. A node that refuses one of its commands has executed none of them.
+    pub(crate) async fn exec(&self, transaction: &Transaction) -> Result<Vec<Value>> {
+        let mut attempt = 0;
+        loop {
+            let map = self.map();
+            let reply = match self.address_for(&map, transaction.first_key(), false) {
+                Some(address) => transaction.run_on(self.server(&address).shared()).await,
+                None => Err(no_node()),
+            };
+            let Err(error) = &reply else { return reply };
+            let is_refused =
+                ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING"].contains(&error.code());
+            let is_unsent = error.kind() == ErrorKind::Connection && !error.is_maybe_executed();
+            if attempt >= ATTEMPTS || !(is_refused || is_unsent) {
+                return reply;
+            }
+            if error.code() == "MOVED" && attempt < MOVES {
+                attempt += 1;
+                self.refresh(map.version).await;
+            } else {
+                self.pause(&map, &mut attempt).await;
+            }
+        }
+    }
+
     /// Several commands, each where it belongs; those for one node are written together.
     pub(crate) async fn replies(&self, commands: Vec<Command>) -> Result<Vec<Value>> {
         let send = |command: Command| async move {
@@ -378,41 +391,6 @@ impl Cluster {
             }
         };
         together(commands.into_iter().map(send)).await.into_iter().collect()
-    }
-}
-
-/// Where a subscriber of a cluster connects to.
-#[derive(Debug)]
-struct Home {
-    cluster: Arc<Cluster>,
-    slot: Option<u16>,
-    /// How often it was asked for: the map may be old from the second time on.
-    asked: AtomicU64,
-}
-
-impl Resolve for Home {
-    /// Boxed, since asking for the map needs a connection, too.
-    fn find(&self) -> Pin<Box<dyn Future<Output = Result<Address>> + Send + '_>> {
-        Box::pin(async {
-            if self.asked.fetch_add(1, Relaxed) > 0 {
-                self.cluster.refresh_now().await;
-            }
-            let map = self.cluster.map();
-            let found = match self.slot {
-                Some(slot) => map.master_of(slot).cloned(),
-                None => self.cluster.address_for(&map, None, false),
-            };
-            found.ok_or_else(no_node)
-        })
-    }
-
-    /// A replica hears what is published, too; that a slot is elsewhere is said when it is subscribed to.
-    fn check_role(&self, _: &Value) -> Result<()> {
-        Ok(())
-    }
-
-    fn slot(&self) -> Option<u16> {
-        self.slot
     }
 }
 
@@ -486,49 +464,4 @@ async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) ->
     })
     .await;
     waiting.into_iter().filter_map(|one| one.output).collect()
-}
-
-impl Map {
-    fn master_of(&self, slot: u16) -> Option<&Address> {
-        let node = self.nodes.get(usize::from(self.slots[usize::from(slot)]))?;
-        Some(&node.master)
-    }
-
-    /// Reads the reply of `CLUSTER SLOTS`.
-    fn read(value: Value, asked: &Address) -> Result<Self> {
-        let wrong = || Error::protocol("a map of slots that is none");
-        let mut slots: Box<[u16]> = vec![NO_NODE; SLOTS].into();
-        let mut nodes: Vec<Node> = Vec::new();
-        for range in value.into_elements().map_err(|_| wrong())? {
-            let mut items = range.into_elements().map_err(|_| wrong())?.into_iter();
-            let mut bound = || match items.next() {
-                Some(Value::Int(n)) => usize::try_from(n).ok().filter(|&n| n < SLOTS),
-                _ => None,
-            };
-            let (Some(first), Some(last)) = (bound(), bound()) else { return Err(wrong()) };
-            let mut addresses = items.map(|node| address(node, asked));
-            let master = addresses.next().ok_or_else(wrong)?.ok_or_else(wrong)?;
-            let node = Node { master, replicas: addresses.flatten().collect() };
-            let number = nodes.iter().position(|known| *known == node).unwrap_or_else(|| {
-                nodes.push(node);
-                nodes.len() - 1
-            });
-            let number = u16::try_from(number).map_err(|_| wrong())?;
-            slots.get_mut(first..=last).ok_or_else(wrong)?.fill(number);
-        }
-        Ok(Self { slots, nodes, version: 0 })
-    }
-}
-
-/// A node's address; one without a host is where we have asked.
-fn address(node: Value, asked: &Address) -> Option<Address> {
-    let mut items = node.into_elements().ok()?.into_iter();
-    let host = items.next()?;
-    let Value::Int(port) = items.next()? else { return None };
-    let port = u16::try_from(port).ok()?;
-    match (host.as_str().filter(|host| !host.is_empty() && *host != "?"), asked) {
-        (Some(host), _) => Some(Address::Tcp(host.to_owned(), port)),
-        (None, Address::Tcp(host, _)) => Some(Address::Tcp(host.clone(), port)),
-        (None, Address::Unix(_)) => None,
-    }
 }

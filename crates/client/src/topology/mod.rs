@@ -1,6 +1,8 @@
 //! Several servers behind one client: Sentinel, Cluster, and shards that clients choose themselves.
 
 pub(crate) mod cluster;
+mod home;
+mod map;
 pub(crate) mod sentinel;
 mod shards;
 mod slots;

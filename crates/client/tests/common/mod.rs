@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 pub mod cluster;
+pub mod sentinel;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -83,6 +84,13 @@ impl Server {
 
     pub fn path(&self, name: &str) -> String {
         Path::new(self.dir.path()).join(name).display().to_string()
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        let mut kill = Command::new("kill");
+        kill.args([&format!("-{name}"), &self.child.id().to_string()]);
+        assert!(kill.status().expect("kill is there").success());
     }
 
     /// Kills it and starts it again on its port, empty.

@@ -3,10 +3,16 @@
 //! Prints the client, operations per second and nanoseconds of this process's CPU per operation. Each caller sets
 //! its own 16 keys to 64 bytes, again and again; with a RATE (operations per second of all callers), at fixed times.
 
+use rustix::fd::OwnedFd;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 struct Plan {
     port: u16,
@@ -41,6 +47,8 @@ fn main() {
             "apus" => apus(&plan).await,
             "redis" => redis_rs(&plan).await,
             "fred" => fred(&plan).await,
+            // The callers' own cost.
+            "nothing" => drive(&plan, |_| async {}).await,
             other => panic!("no client {other}"),
         }
     });
@@ -61,19 +69,14 @@ where
     for caller in 0..plan.callers {
         let (call, count, stop) = (call.clone(), count.clone(), stop.clone());
         let pause = (plan.rate > 0).then(|| Duration::from_nanos(1_000_000_000 * plan.callers / plan.rate));
+        let first = pause.map(|pause| pause.mul_f64(caller as f64 / plan.callers as f64));
         tasks.push(tokio::spawn(async move {
             let keys: Vec<String> = (0..16).map(|i| format!("key:{caller}:{i}")).collect();
-            let mut due = Instant::now() + Duration::from_millis(caller % 50);
+            let ticker = pause.zip(first).map(|(pause, first)| Ticker::new(first, pause));
             let mut i = 0;
             while !stop.load(Relaxed) {
-                // tokio's clock has milliseconds: what has become due meanwhile is done at once, one after the
-                // other, as a caller that is behind does.
-                if let Some(pause) = pause {
-                    due += pause;
-                    let now = Instant::now();
-                    if due > now {
-                        tokio::time::sleep(due - now).await;
-                    }
+                if let Some(ticker) = &ticker {
+                    ticker.wait().await;
                 }
                 call(keys[i % 16].clone()).await;
                 i += 1;
@@ -90,6 +93,42 @@ where
         let _ = task.await;
     }
     ((done as f64 / took.as_secs_f64(), done), cpu * 1e9 / done as f64)
+}
+
+/// Ticks at fixed times, those that are missed at once: tokio's own clock has milliseconds, in which commands would
+/// gather by themselves.
+struct Ticker {
+    timer: AsyncFd<OwnedFd>,
+    left: AtomicU64,
+}
+
+impl Ticker {
+    fn new(first: Duration, every: Duration) -> Self {
+        let spec = |time: Duration| Timespec {
+            tv_sec: i64::try_from(time.as_secs()).expect("short"),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).expect("a timer");
+        let times = Itimerspec { it_interval: spec(every), it_value: spec(first + Duration::from_nanos(1)) };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times).expect("set");
+        #[expect(deprecated, reason = "an OwnedFd is open and the same until it is dropped")]
+        let timer = AsyncFd::with_interest(timer, Interest::READABLE).expect("watched");
+        Self { timer, left: AtomicU64::new(0) }
+    }
+
+    async fn wait(&self) {
+        while self.left.load(Relaxed) == 0 {
+            let mut guard = self.timer.readable().await.expect("it ticks");
+            let mut ticks = [0; 8];
+            let read = |timer: &AsyncFd<OwnedFd>| {
+                rustix::io::read(timer, &mut ticks).map_err(std::io::Error::from)
+            };
+            if guard.try_io(read).is_ok() {
+                self.left.store(u64::from_ne_bytes(ticks), Relaxed);
+            }
+        }
+        self.left.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Seconds of CPU that this process has used: user and system.

@@ -141,17 +141,25 @@ type node struct {
 }
 
 func start(t *testing.T, address string, variant variant) node {
-	// A registry of its own: metrics have the process's one otherwise.
-	metrics := centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()}
-	n, err := centrifuge.New(centrifuge.Config{
-		Metrics: metrics, ClientStaleCloseDelay: server.Patience, ClientChannelPositionCheckDelay: server.Patience,
-	})
-	server.Must(t, err)
-	shard, err := centrifuge.NewRedisShard(n, centrifuge.RedisShardConfig{
+	return startOn(t, centrifuge.Config{
+		ClientStaleCloseDelay: server.Patience, ClientChannelPositionCheckDelay: server.Patience,
+	}, variant, centrifuge.RedisShardConfig{
 		Address: address, ForceRESP2: variant.resp2, ConnectTimeout: server.Patience, IOTimeout: server.Patience,
 	})
+}
+
+// startOn starts a node whose channels are spread over servers.
+func startOn(t *testing.T, config centrifuge.Config, variant variant, servers ...centrifuge.RedisShardConfig) node {
+	// A registry of its own: metrics have the process's one otherwise.
+	config.Metrics = centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()}
+	n, err := centrifuge.New(config)
 	server.Must(t, err)
-	shards := []*centrifuge.RedisShard{shard}
+	var shards []*centrifuge.RedisShard
+	for _, one := range servers {
+		shard, err := centrifuge.NewRedisShard(n, one)
+		server.Must(t, err)
+		shards = append(shards, shard)
+	}
 	broker, err := centrifuge.NewRedisBroker(n, centrifuge.RedisBrokerConfig{Shards: shards, UseLists: variant.lists})
 	server.Must(t, err)
 	n.SetBroker(broker)
@@ -182,7 +190,9 @@ func start(t *testing.T, address string, variant variant) node {
 	t.Cleanup(func() {
 		server.Must(t, n.Shutdown(context.Background()))
 		handler.Close()
-		shard.Close()
+		for _, shard := range shards {
+			shard.Close()
+		}
 	})
 	return node{n, handler}
 }
@@ -213,6 +223,7 @@ type reply struct {
 	Push      *struct {
 		Pub         *publication
 		Join, Leave *struct{ Info struct{ User string } }
+		Unsubscribe *struct{ Code int }
 	}
 }
 
@@ -224,6 +235,14 @@ type stream struct {
 }
 
 func (n node) connect(t *testing.T, user string, from position) *stream {
+	t.Helper()
+	s := n.connectTo(t, channel, user, from)
+	s.subscribed = *await(t, s, "subscribed", func(r reply) *subscribed { return r.Subscribe })
+	return s
+}
+
+// connectTo subscribes to a channel; the stream's first lines say what came of it.
+func (n node) connectTo(t *testing.T, channel, user string, from position) *stream {
 	t.Helper()
 	subscribe, err := json.Marshal(struct {
 		Channel string `json:"channel"`
@@ -251,7 +270,7 @@ func (n node) connect(t *testing.T, user string, from position) *stream {
 			}
 		}
 	}()
-	s.subscribed = *await(t, s, "subscribed", func(r reply) *subscribed { return r.Subscribe })
+	s.close = func() { _ = response.Body.Close() }
 	return s
 }
 

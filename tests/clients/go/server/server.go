@@ -2,12 +2,7 @@
 package server
 
 import (
-	"bufio"
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 )
@@ -36,50 +31,12 @@ func FreePort(t *testing.T) string {
 // Start runs a server of its own for t and returns its address.
 func Start(t *testing.T, options ...string) string {
 	t.Helper()
-	binary := os.Getenv("APUS_BIN")
-	if binary == "" {
-		t.Fatal("APUS_BIN must name the apus binary")
-	}
-	port := FreePort(t)
-	address := net.JoinHostPort("127.0.0.1", port)
+	return Run(t, options...).Address
+}
 
-	args := append([]string{"serve", "--port", port, "--dir", t.TempDir(), "--save", ""}, options...)
-	command := exec.Command(binary, args...)
-	stdout, err := command.StdoutPipe()
-	Must(t, err)
-	command.Stderr = os.Stderr
-	Must(t, command.Start())
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-
-	ready := make(chan error, 1)
-	go func() {
-		var log strings.Builder
-		lines := bufio.NewScanner(stdout)
-		told := false
-		for lines.Scan() { // To the end, so that the server never blocks on its log.
-			if told {
-				continue
-			}
-			fmt.Fprintln(&log, lines.Text())
-			if strings.Contains(lines.Text(), "Ready to accept connections") {
-				ready <- nil
-				told = true
-			}
-		}
-		if !told {
-			ready <- fmt.Errorf("the server ended before it was ready:\n%s", log.String())
-		}
-	}()
-	select {
-	case err := <-ready:
-		Must(t, err)
-	case <-time.After(Patience):
-		t.Fatal("the server did not become ready")
-	}
-	return address
+// Wait is over when Patience is.
+func Wait() <-chan time.Time {
+	return time.After(Patience)
 }
 
 // Must fails t when there is an error.

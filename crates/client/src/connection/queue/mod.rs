@@ -15,7 +15,7 @@
 //! when nobody waits for it any more, so a slot is never used again for a reply that is not its own.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::metrics::{Latencies, Load};
+use crate::metrics::{Load, Stats};
 use crate::value::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -94,24 +94,6 @@ enum Slot {
     Ready(Result<Value>),
     /// The caller is gone; the reply is still to come.
     Abandoned,
-}
-
-/// What is counted; see [`Metrics`](crate::Metrics).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Stats {
-    pub(crate) commands: u64,
-    pub(crate) replies: u64,
-    pub(crate) errors: u64,
-    pub(crate) failures: u64,
-    pub(crate) discarded: u64,
-    pub(crate) timeouts: u64,
-    pub(crate) writes: u64,
-    pub(crate) reads: u64,
-    pub(crate) connects: u64,
-    pub(crate) connects_failed: u64,
-    pub(crate) repeated: u64,
-    pub(crate) pushes: u64,
-    pub(crate) latencies: Latencies,
 }
 
 /// The bytes of what a caller sends.

@@ -71,7 +71,8 @@ func (events) HandleLeave(ch string, info *centrifuge.ClientInfo) error {
 	return nil
 }
 
-// main is called with the addresses, separated by commas, and words: resp2, lists, users, fields.
+// main is called with the addresses or URLs, separated by commas, and words: resp2, lists, users, fields,
+// partitions.
 func main() {
 	is := map[string]bool{}
 	for _, word := range os.Args[2:] {
@@ -86,7 +87,13 @@ func main() {
 		must(err)
 		shards = append(shards, shard)
 	}
-	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{Shards: shards, UseLists: is["lists"]})
+	partitions := 0
+	if is["partitions"] {
+		partitions = 8
+	}
+	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{
+		Shards: shards, UseLists: is["lists"], NumShardedPubSubPartitions: partitions,
+	})
 	must(err)
 	presence, err := centrifuge.NewRedisPresenceManager(node, centrifuge.RedisPresenceManagerConfig{
 		Shards: shards, UseHashFieldTTL: is["fields"], EnableUserMapping: func(string) bool { return is["users"] },
