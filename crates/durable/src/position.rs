@@ -11,7 +11,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use commands::rdb_limits;
@@ -89,6 +89,11 @@ impl Position {
             }
         }
         Some(Self { id: id?, offset: offset.filter(|o| *o >= 0)?, db })
+    }
+
+    /// Where the position of a journal lies.
+    pub(crate) fn file_of(dir: &Path, stem: &str) -> PathBuf {
+        dir.join(format!("{stem}.position"))
     }
 
     /// Writes the file of a journal whose last record has the number `sequence`.

@@ -9,14 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use commands::keys::positions;
+use commands::row::Row;
 use parking_lot::Mutex;
 use resp::Args;
 use store::{Db, Key};
-
-use crate::commit::commit;
-use crate::engine::Engine;
-use crate::table::Cmd;
-use crate::thread::Thread;
 
 /// Names that are remembered: beyond that a client fills memory that nobody counts.
 const NAMES_MAX: usize = 1 << 20;
@@ -24,7 +20,7 @@ const NAMES_MAX: usize = 1 << 20;
 const LOOKS: usize = 256;
 
 /// Database and key.
-type Name = (usize, Vec<u8>);
+pub(crate) type Name = (usize, Vec<u8>);
 
 /// See the module's text.
 #[derive(Debug, Default)]
@@ -69,9 +65,9 @@ impl OwnKeys {
 
     /// A client of this replica has run a command that writes, and its shards are still locked.
     #[cold]
-    pub(crate) fn remember(&self, db: &mut Db<'_>, (index, cmd): (usize, &Cmd), args: &Args<'_>) {
+    pub(crate) fn remember(&self, db: &mut Db<'_>, (index, row): (usize, &Row), args: &Args<'_>) {
         let mut found = Vec::new();
-        let named = positions(cmd.row, args, &mut |i| {
+        let named = positions(row, args, &mut |i| {
             let Some(name) = args.get(i) else { return };
             let key = Key::new(name);
             if let Some(deadline) = db.peek(key).and_then(|entry| entry.deadline()) {
@@ -87,6 +83,13 @@ impl OwnKeys {
         self.count.store(names.deadlines.len(), Relaxed);
     }
 
+    /// It has another deadline by now.
+    pub(crate) fn put(&self, name: Name, deadline: i64) {
+        let mut names = self.names.lock();
+        names.put(name, deadline);
+        self.count.store(names.deadlines.len(), Relaxed);
+    }
+
     /// All data is gone, or another's.
     pub(crate) fn forget_all(&self) {
         *self.names.lock() = Names::default();
@@ -94,42 +97,12 @@ impl OwnKeys {
     }
 
     /// Some whose deadline was before `now`, in Unix milliseconds. They are forgotten.
-    fn take_due(&self, now: i64) -> Vec<Name> {
+    pub(crate) fn take_due(&self, now: i64) -> Vec<Name> {
         let mut names = self.names.lock();
         let due = names.order.iter().take_while(|(deadline, _)| *deadline < now);
         let due: Vec<_> = due.take(LOOKS).map(|(_, name)| name.clone()).collect();
         due.iter().for_each(|name| names.remove(name));
         self.count.store(names.deadlines.len(), Relaxed);
         due
-    }
-}
-
-impl Thread {
-    /// Removes those whose time is over. Nothing is locked.
-    pub(crate) fn expire_own_keys(&mut self, engine: &Engine) {
-        let own = &engine.replication.own_keys;
-        if own.is_empty() {
-            return;
-        }
-        if !engine.is_replica() {
-            // All keys expire again.
-            return own.forget_all();
-        }
-        for name in own.take_due(self.cx.now) {
-            let key = Key::new(&name.1);
-            let mut db = Db::lock_one(&engine.keyspace, name.0, key, &mut self.cx);
-            // The look removes it if its time is over.
-            let later = db.peek(key).and_then(|entry| entry.deadline());
-            commit(engine, &mut self.pubsub, &mut db);
-            drop(db);
-            if let Some(later) = later {
-                let mut names = own.names.lock();
-                names.put(name, later);
-                own.count.store(names.deadlines.len(), Relaxed);
-            }
-        }
-        if !self.cx.ready.is_empty() {
-            self.serve_ready(engine);
-        }
     }
 }

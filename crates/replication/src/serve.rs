@@ -238,7 +238,9 @@ impl Replica {
             // It has loaded what came on the other connection.
             self.state = Some(State::Online);
         }
-        let start_stream = self.stream_on_ack && self.state == Some(State::Online);
+        // Its acknowledgement may come before this server has noticed that the copy is sent: the stream follows that.
+        let sent = matches!(self.state, Some(State::Online | State::SendBulk));
+        let start_stream = self.stream_on_ack && sent;
         self.stream_on_ack &= !start_stream;
         Answer::Acknowledged { start_stream }
     }

@@ -48,7 +48,7 @@ pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<Option<Position>
     // writing it.
     writing::claim(engine, &*disk, &place)?;
     files.starting.store(true, Relaxed);
-    let position = Position::take_file(&position_file(&place));
+    let position = Position::take_file(&Position::file_of(&place.dir, &place.stem));
     engine.keyspace.hold(cx, None);
     let found = recover(engine, cx, &disk, &place, Why::Start);
     engine.keyspace.release(cx);
@@ -63,11 +63,6 @@ pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<Option<Position>
     let same = found.cut.is_none().then_some(found.last);
     writing::begin(engine, disk, place, found)?;
     Ok(position.filter(|(_, sequence)| same == Some(*sequence)).map(|(position, _)| position))
-}
-
-/// Where the position of a journal lies.
-pub(super) fn position_file(place: &Location) -> PathBuf {
-    place.dir.join(format!("{}.position", place.stem))
 }
 
 /// The same before there are any threads, and for a journal that is elsewhere than the

@@ -11,7 +11,6 @@ use persist::disk::{Disk, Lock};
 use persist::journal::{Control, Location, Observer, Recovered, Sync, Trouble, Writer};
 use store::Waiter;
 
-use super::start::position_file;
 use super::state::Running;
 use crate::position::Position;
 use crate::state::Durable;
@@ -149,7 +148,8 @@ pub fn close_at_the_end(engine: &Engine) {
     let whole = shared.trouble().is_none() && shared.durable() >= shared.last();
     if let (Some(place), Some(position)) = (place, position)
         && whole
-        && let Err(e) = position.write_file(&position_file(&place), shared.last())
+        && let Err(e) =
+            position.write_file(&Position::file_of(&place.dir, &place.stem), shared.last())
     {
         log!(engine.log, Warning, "The position of the journal could not be written: {}", e);
     }

@@ -26,7 +26,7 @@ use observe::costs::Costs;
 use observe::stats::bump;
 use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
-use store::{Context, Db, Evicted, Flush, Policy, SHARDS, Waiter};
+use store::{Context, Db, Evicted, Flush, Key, Policy, SHARDS, Waiter};
 
 use crate::clients::PausedKill;
 use crate::commit::commit;
@@ -526,6 +526,33 @@ impl Thread {
             engine.latency.record("expire-cycle", nanos, self.cx.now);
         }
         left
+    }
+
+    /// Removes the keys of a writable replica's own clients whose time is over ([`crate::replication`]). Nothing is
+    /// locked.
+    fn expire_own_keys(&mut self, engine: &Engine) {
+        let own = &engine.replication.own_keys;
+        if own.is_empty() {
+            return;
+        }
+        if !engine.is_replica() {
+            // All keys expire again.
+            return own.forget_all();
+        }
+        for name in own.take_due(self.cx.now) {
+            let key = Key::new(&name.1);
+            let mut db = Db::lock_one(&engine.keyspace, name.0, key, &mut self.cx);
+            // The look removes it if its time is over.
+            let later = db.peek(key).and_then(|entry| entry.deadline());
+            commit(engine, &mut self.pubsub, &mut db);
+            drop(db);
+            if let Some(later) = later {
+                own.put(name, later);
+            }
+        }
+        if !self.cx.ready.is_empty() {
+            self.serve_ready(engine);
+        }
     }
 
     /// Does the jobs that other threads have posted, and leaves their other messages where they are: for a

@@ -96,6 +96,8 @@ impl Worker {
         loop {
             let c = &mut *self.conns[i];
             if c.unsent() > 0 || c.gate.is_some() || c.is_closing() {
+                // When the socket takes more there is a turn, and it goes on.
+                self.inbox.worker.feed_request.ask(Urgency::Now);
                 return;
             }
             let Some(feed) = c.session.feed.clone() else { return };
@@ -121,6 +123,7 @@ impl Worker {
             }
             left = left.saturating_sub(n);
             if left == 0 {
+                self.inbox.worker.feed_request.ask(Urgency::Now);
                 return self.follow(i, Turn::Again);
             }
         }
