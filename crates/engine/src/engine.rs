@@ -24,6 +24,7 @@ use crate::clients::Clients;
 use crate::clients::Look;
 use crate::durability::Durability;
 use crate::ends::Ends;
+use crate::feeders::FeedRequest;
 use crate::helpers::Helpers;
 use crate::journal::Journal;
 use crate::log::Log;
@@ -147,6 +148,8 @@ pub struct Worker {
     pub connections: AtomicU64,
     /// How many of them are fed with the stream of changes.
     pub fed: AtomicUsize,
+    /// What others want of it for these.
+    pub feed_request: FeedRequest,
     /// Where it leaves its records for the readers of the stream.
     pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
@@ -381,6 +384,7 @@ impl Engine {
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             fed: AtomicUsize::new(0),
+            feed_request: FeedRequest::default(),
             lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })

@@ -297,6 +297,15 @@ impl Engine {
             && self.config.flag(Id::ReplicaReadOnly)
     }
 
+    /// Whether the server is in a state in which the session may write, or read.
+    pub(crate) fn may_write(&self, session: &Session, writes: bool) -> Result<(), Fail> {
+        match self.admit_write(session, false, writes) {
+            Err(Refusal::Other(fail)) => Err(fail),
+            _ if self.is_stale_for(session) => Err(MASTERDOWN),
+            _ => Ok(()),
+        }
+    }
+
     /// The checks before a command that a script calls, in Redis's order.
     pub(crate) fn admit_in_script(
         &self,
@@ -374,6 +383,14 @@ impl Thread {
             return engine.scripts.running.refusal().map_or(Ok(()), |busy| Err(busy.into()));
         }
         Ok(())
+    }
+
+    /// Notes whether there is memory for commands that need some, and evicts if there is not.
+    pub(crate) fn note_room(&mut self, engine: &Engine, attention: u32) {
+        self.short_of_memory = attention & Attention::MAXMEMORY != 0
+            && !engine.leaves_eviction_to_primary(attention)
+            && (attention & Attention::PAUSE == 0 || !engine.check_pause())
+            && !self.make_room(engine);
     }
 
     /// Runs the command's function under its locks, and commits.
@@ -481,6 +498,9 @@ impl Thread {
         };
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
+        if attention & Attention::REPLICA != 0 && cmd.is_write() && !session.from_primary {
+            engine.replication.own_keys.remember(&mut db, (index, cmd), args);
+        }
         db.cx.budget = Budget::UNLIMITED;
         if db.cx.handed_over {
             return outcome;

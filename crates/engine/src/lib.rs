@@ -28,6 +28,7 @@ pub mod ends;
 mod engine;
 mod exec;
 mod feed;
+mod feeders;
 mod helpers;
 pub mod journal;
 pub mod log;
@@ -36,6 +37,7 @@ mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
+mod own_keys;
 mod page;
 pub mod process;
 pub mod pubsub;
@@ -47,6 +49,7 @@ pub mod scripting;
 mod session;
 pub mod settings;
 mod shares;
+mod steps;
 mod table;
 mod take_input;
 mod thread;
@@ -66,11 +69,13 @@ pub use engine::{
 };
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
+pub use feeders::{FeedRequest, Urgency};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
 pub use session::{ReplyMode, Session};
 pub use settings::cron_ns;
+pub use steps::Steps;
 pub use store::do_meanwhile;
 pub use table::{
     Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use parking_lot::{Mutex, RwLock};
 
 use crate::content::{Content, Memory};
+use crate::live::Blocks;
 
 const PARTS: usize = 16;
 /// Bytes that a page takes besides its own.
@@ -24,6 +25,8 @@ pub struct Page {
     pub status: u16,
     /// Its body and fields; compressed ones are counted apart.
     pub content: Arc<Content>,
+    /// Its live blocks.
+    pub blocks: Arc<Blocks>,
     /// The version that its slot had before it was rendered.
     pub version: u64,
     /// The number of its site, and of the user's rules.
@@ -37,7 +40,8 @@ pub struct Page {
 impl Page {
     fn bytes(&self, address: &str) -> usize {
         let form = self.content.plain();
-        2 * form.fields.len() + form.body.len() + form.etag.len() + 2 * address.len() + OVERHEAD
+        let own = 2 * form.fields.len() + form.body.len() + form.etag.len() + self.blocks.bytes();
+        own + 2 * address.len() + OVERHEAD
     }
 }
 
@@ -178,6 +182,7 @@ mod tests {
         Arc::new(Page {
             status: 200,
             content: Arc::new(Content::new("", "", Vec::new(), Arc::new(vec![0; bytes]))),
+            blocks: Arc::default(),
             version: 1,
             made_by: (1, 1),
             route: 0,

@@ -7,6 +7,7 @@
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //!  sign.rs: signed cookies, tokens of forms
+//!  live.rs: blocks of pages that are shown, and the events that keep them new
 //!  content.rs: bodies with their fields, as they are and compressed
 //! ```
 //!
@@ -14,14 +15,17 @@
 
 pub mod cache;
 pub mod content;
+pub mod live;
 pub mod routes;
 pub mod sign;
 pub mod site;
+mod tag;
 pub mod template;
 mod value;
 
 pub use cache::{Cache, Page};
 pub use content::Content;
+pub use live::Blocks;
 pub use routes::{Action, Found, Route};
 pub use site::{File, Site};
 pub use template::{Asked, Rendered};

@@ -4,6 +4,7 @@
 //!  routes          which request is answered by what        routes.rs
 //!  templates/…     templates, by their paths below this
 //!  public/…        files that are served as they are, below /
+//!  functions/…     libraries of functions (`.lua`), which the server loads
 //! ```
 //!
 //! A directory that has none of these three is served as it is. Names that begin with a dot are left out, and
@@ -23,6 +24,7 @@ use template::Engine;
 use crate::Store;
 use crate::content::Content;
 use crate::routes::Routes;
+pub use crate::tag::tag;
 use crate::template::{Asked, Rendered};
 
 /// Bytes of one file, which is kept in memory.
@@ -259,18 +261,18 @@ fn file(name: &str, etag: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
     File { content, content_type, modified }
 }
 
-/// A strong entity tag of some content: the same for the same bytes on one server.
-#[must_use]
-pub fn tag(bytes: &[u8]) -> String {
-    format!("\"{:016x}-{:x}\"", stdx::hash::hash64(bytes), bytes.len())
-}
-
 /// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or
 /// begins with a dot. So it leads out of no directory.
 #[must_use]
 pub fn is_path(path: &str) -> bool {
     let fits = |s: &str| !s.is_empty() && !s.starts_with('.') && !s.contains(['\\', '\0']);
     path.len() < 4096 && path.split('/').count() <= DEPTH_MAX && path.split('/').all(fits)
+}
+
+/// Whether this is the path of a library of functions, which the server is to have.
+#[must_use]
+pub fn is_library(path: &str) -> bool {
+    path.starts_with("functions/") && path.ends_with(".lua")
 }
 
 /// One site of two: the files of `over` come before those of `base` with the same paths.

@@ -6,18 +6,22 @@
 //! `cookies`, `signed_cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
     Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Result as Made, Value,
 };
 
+use crate::live::{Blocks, insert_script};
 use crate::value::{Words, of_reply};
 use crate::{Found, Route, Store};
 
 /// Steps of a command, and bytes of its reply for which it takes one more.
 const COMMAND_STEPS: u64 = 20;
 const REPLY_STEP: u64 = 16;
+/// Steps of a live block.
+const LIVE_STEPS: u64 = 50;
 /// How long a page may take, with its commands.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -47,6 +51,8 @@ pub struct Asked {
     pub params: Vec<(String, String)>,
     /// Further names for the template.
     pub data: Option<serde_json::Value>,
+    /// The page has an address at which it can be asked for again: its live blocks are shown as such.
+    pub live: bool,
 }
 
 /// A rendered page.
@@ -58,11 +64,13 @@ pub struct Rendered {
     pub varies: bool,
     /// It contains a token that is of one browser.
     pub has_token: bool,
+    /// Its live blocks.
+    pub blocks: Arc<Blocks>,
 }
 
 /// The engine of a site, with its functions and without templates.
 pub(crate) fn engine(commands: &[&'static str]) -> Engine {
-    let functions = [commands, &TOKENS].concat();
+    let functions: Vec<&str> = commands.iter().copied().chain(TOKENS).chain(["live"]).collect();
     Engine::new(&functions, |name| {
         // A feed and a drawing are XML, too.
         let end = name.strip_suffix(".j2").unwrap_or(name).rsplit('.').next();
@@ -80,6 +88,7 @@ struct Page<'a> {
     store: &'a mut dyn Store,
     varies: bool,
     has_token: bool,
+    blocks: Blocks,
     started: Instant,
 }
 
@@ -183,6 +192,17 @@ impl<'t> Host<'t> for Page<'_> {
         of_reply(reply, meter)
     }
 
+    fn live(&mut self, name: &str, content: &str, meter: &Meter) -> Made<bool> {
+        if !self.asked.live {
+            return Ok(false);
+        }
+        meter.bytes(name.len() + content.len())?;
+        // The names so far are looked through.
+        meter.steps(LIVE_STEPS)?;
+        let added = self.blocks.add(name, content);
+        added.map(|()| true).map_err(|why| Error::new(Kind::Host, why))
+    }
+
     fn overdue(&mut self) -> bool {
         self.started.elapsed() > TIME_MAX
     }
@@ -198,11 +218,15 @@ pub(crate) fn render(
     asked: Asked,
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
-    let (varies, has_token) = (false, false);
-    let mut page = Page { asked, store, varies, has_token, started: Instant::now() };
+    let (varies, has_token, blocks) = (false, false, Blocks::default());
+    let mut page = Page { asked, store, varies, has_token, blocks, started: Instant::now() };
     let made = engine.render(name, &mut page, Limits::default());
-    let body = made.map_err(|e| e.to_string())?.into_bytes();
-    Ok(Rendered { body, varies: page.varies, has_token: page.has_token })
+    let mut body = made.map_err(|e| e.to_string())?.into_bytes();
+    if !page.blocks.is_empty() {
+        insert_script(&mut body, page.blocks.version());
+    }
+    let blocks = Arc::new(page.blocks);
+    Ok(Rendered { body, varies: page.varies, has_token: page.has_token, blocks })
 }
 
 /// The parameters of a route with their values.

@@ -38,6 +38,8 @@ pub(crate) struct Encoded {
     out: Out,
     /// Its first byte depends on the protocol.
     push: bool,
+    /// The length of the message within `out`, before its last line end; none: it is shared.
+    payload: Option<usize>,
 }
 
 impl Encoded {
@@ -75,7 +77,19 @@ impl Encoded {
             Payload::Bytes(b) => reply.bulk(b),
             Payload::Shared(b) => reply.bulk_shared(b),
         }
-        Self { out, push: true }
+        let payload = if let Payload::Bytes(b) = payload { Some(b.len()) } else { None };
+        Self { out, push: true, payload }
+    }
+
+    /// The message as it was published.
+    pub(crate) fn payload(&self) -> &[u8] {
+        match self.payload {
+            Some(len) => {
+                let end = self.out.buf.len() - 2;
+                &self.out.buf[end - len..end]
+            }
+            None => self.out.shared.first().map_or(&[], |(_, bytes)| bytes.as_slice()),
+        }
     }
 
     /// Its length.

@@ -50,7 +50,7 @@ pub use backlog::Backlog;
 pub use encode::Payload;
 pub use hub::Hub;
 pub use inbox::Inbox;
-pub use local::Local;
+pub use local::{Local, Tapped};
 pub use name::{Name, Wanted};
 pub use outbox::Ready;
 pub use receiver::{Receiver, Subscriptions};

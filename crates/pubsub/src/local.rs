@@ -28,6 +28,23 @@ struct Members {
     slots: Vec<u32>,
     /// Indices in `slots`, once there are many.
     places: Option<Box<Map<u32, u32>>>,
+    /// The thread itself gets the messages, too ([`Local::tap`]).
+    tapped: bool,
+}
+
+/// A message of a channel that a thread has tapped.
+#[derive(Debug)]
+pub struct Tapped {
+    /// The channel.
+    pub name: Name,
+    message: Arc<Encoded>,
+}
+
+impl Tapped {
+    /// The message.
+    pub fn payload(&self) -> &[u8] {
+        self.message.payload()
+    }
 }
 
 impl Members {
@@ -94,6 +111,8 @@ pub struct Local<P> {
     peers: Vec<Arc<P>>,
     /// Scratch for received messages.
     mail: Vec<Delivery>,
+    /// Messages of tapped channels, in their order.
+    tapped: Vec<Tapped>,
 }
 
 impl<P: Peer> Local<P> {
@@ -114,7 +133,44 @@ impl<P: Peer> Local<P> {
             touched: Vec::new(),
             peers: Vec::new(),
             mail: Vec::new(),
+            tapped: Vec::new(),
         }
+    }
+
+    /// From here on, messages of a channel are kept for the thread itself, until [`take_tapped`](Self::take_tapped):
+    /// it counts as one subscriber. A channel is tapped once at most.
+    pub fn tap(&mut self, hub: &Hub, channel: &[u8]) {
+        // Messages from before are not for it.
+        self.receive();
+        let name = hub.join(ChannelKind::Channel, Wanted::new(channel), self.me);
+        let members = self.names[ChannelKind::Channel.index()].entry(name).or_default();
+        debug_assert!(!members.tapped, "tapped twice");
+        members.tapped = true;
+    }
+
+    /// Ends that.
+    pub fn untap(&mut self, hub: &Hub, channel: &[u8]) {
+        let names = &mut self.names[ChannelKind::Channel.index()];
+        let wanted = Wanted::new(channel);
+        let Some(members) = names.get_mut(&wanted as &dyn Named).filter(|m| m.tapped) else {
+            return;
+        };
+        members.tapped = false;
+        if members.slots.is_empty() {
+            names.remove(&wanted as &dyn Named);
+        }
+        hub.leave(ChannelKind::Channel, wanted, self.me);
+    }
+
+    /// Whether messages of tapped channels wait.
+    #[inline]
+    pub fn has_tapped(&self) -> bool {
+        !self.tapped.is_empty()
+    }
+
+    /// Takes the messages of tapped channels.
+    pub fn take_tapped(&mut self) -> Vec<Tapped> {
+        std::mem::take(&mut self.tapped)
     }
 
     /// The part of the thread that others see.
@@ -149,7 +205,7 @@ impl<P: Peer> Local<P> {
         let names = &mut self.names[kind.index()];
         if let Some(members) = names.get_mut(name as &dyn Named) {
             members.remove(slot);
-            if members.slots.is_empty() {
+            if members.slots.is_empty() && !members.tapped {
                 names.remove(name as &dyn Named);
             }
         }
@@ -383,10 +439,13 @@ impl<P: Peer> Local<P> {
     }
 
     /// Appends a message to the outboxes of all subscribers on this thread.
-    fn deliver(&mut self, kind: ChannelKind, name: &Name, message: &Encoded) {
+    fn deliver(&mut self, kind: ChannelKind, name: &Name, message: &Arc<Encoded>) {
         let Some(members) = self.names[kind.index()].get(name as &dyn Named) else { return };
         for &slot in &members.slots {
             self.boxes.append(slot, |out, proto| message.append(out, proto));
+        }
+        if members.tapped {
+            self.tapped.push(Tapped { name: name.clone(), message: Arc::clone(message) });
         }
         self.look_at_own();
     }
@@ -468,6 +527,39 @@ impl<P: Peer> Local<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Alone(crate::Inbox);
+
+    impl Peer for Alone {
+        fn inbox(&self) -> &crate::Inbox {
+            &self.0
+        }
+
+        fn wake(&self) {}
+    }
+
+    #[test]
+    fn a_tapped_channel_has_its_messages_kept_for_the_thread() {
+        let hub = Hub::default();
+        let mut local = Local::new(0, Arc::new(Alone(crate::Inbox::default())), Arc::default());
+        let mut publish = |local: &mut Local<Alone>, bytes: &[u8]| {
+            let payload = Payload::of(bytes);
+            local.publish(&hub, ChannelKind::Channel, Wanted::new(b"c"), payload)
+        };
+        assert_eq!(publish(&mut local, b"before"), 0);
+        local.tap(&hub, b"c");
+        let large = vec![b'x'; 20_000];
+        assert_eq!(publish(&mut local, b"one"), 1);
+        assert_eq!(publish(&mut local, &large), 1);
+        let got = local.take_tapped();
+        let texts: Vec<_> = got.iter().map(|t| (&*t.name, t.payload())).collect();
+        assert_eq!(texts, [(&b"c"[..], &b"one"[..]), (b"c", &large)]);
+        assert!(!local.has_tapped());
+        local.untap(&hub, b"c");
+        local.untap(&hub, b"c");
+        assert_eq!(publish(&mut local, b"after"), 0);
+        assert!(!local.has_tapped() && local.names[0].is_empty());
+    }
 
     #[test]
     fn members_come_and_go_in_any_number() {

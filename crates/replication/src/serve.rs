@@ -30,6 +30,10 @@ pub enum State {
     WaitEnd,
     /// A finished snapshot is being sent.
     SendBulk,
+    /// It is to make another connection for the snapshot.
+    WaitChannel,
+    /// It gets the stream while the snapshot is sent on the other connection.
+    BulkAndStream,
     /// It gets the stream.
     Online,
     /// It wanted a snapshot only, and has it.
@@ -40,8 +44,9 @@ impl State {
     /// The word in INFO; `None` for a replica that INFO leaves out.
     pub fn word(self) -> Option<&'static str> {
         match self {
-            Self::WaitStart | Self::WaitEnd => Some("wait_bgsave"),
+            Self::WaitStart | Self::WaitEnd | Self::WaitChannel => Some("wait_bgsave"),
             Self::SendBulk => Some("send_bulk"),
+            Self::BulkAndStream => Some("send_bulk_and_stream"),
             Self::Online => Some("online"),
             Self::RdbTransmitted => None,
         }
@@ -101,6 +106,12 @@ pub struct Replica {
     pub psync2: bool,
     /// Its name for itself, the same over all its links: an Apus.
     pub id: Option<ReplId>,
+    /// It can take the snapshot on a connection of its own, and meanwhile the stream on this one.
+    pub takes_channel: bool,
+    /// This is the connection for the snapshot …
+    pub is_channel: bool,
+    /// … beside the client with this number, which gets the stream.
+    pub main: Option<i64>,
     /// It wants a snapshot and no stream.
     pub rdb_only: bool,
     /// It wants no keys in the snapshot …
@@ -157,15 +168,16 @@ impl Replica {
             // Capabilities that this server does not know are for others.
             self.eof |= value.eq_ignore_ascii_case(b"eof");
             self.psync2 |= value.eq_ignore_ascii_case(b"psync2");
+            self.takes_channel |= value.eq_ignore_ascii_case(b"rdb-channel-repl");
             if let Some(id) = value.strip_prefix(ID) {
                 self.id = ReplId::parse(id);
             }
         } else if is("rdb-only") {
-            self.rdb_only = match number()? {
-                0 => false,
-                1 => true,
-                _ => return Err("ERR value is out of range, value must between 0 and 1".into()),
-            };
+            self.rdb_only = switch(number()?)?;
+        } else if is("rdb-channel") {
+            self.is_channel = switch(number()?)?;
+        } else if is("main-ch-client-id") {
+            self.main = Some(number()?);
         } else if is("rdb-filter-only") {
             self.filter(value)?;
         } else if is("version") {
@@ -177,6 +189,21 @@ impl Replica {
             return Err(format!("ERR Unrecognized REPLCONF option: {}", printable(name)));
         }
         Ok(())
+    }
+
+    /// Whether it gets the snapshot on another connection, if this server offers that.
+    pub fn wants_channel(&self) -> bool {
+        self.takes_channel && self.eof && !self.is_channel && !self.rdb_only && !self.pre_psync
+    }
+
+    /// Whether the stream may be sent to it.
+    pub fn may_stream(&self) -> bool {
+        self.state == Some(State::BulkAndStream) || self.is_online() && !self.stream_on_ack
+    }
+
+    /// Whether the other connection did not come in time.
+    pub fn waits_too_long(&self, now_ms: u64, timeout_ms: u64) -> bool {
+        self.state == Some(State::WaitChannel) && now_ms.saturating_sub(self.ack_ms) > timeout_ms
     }
 
     fn filter(&mut self, value: &[u8]) -> Result<(), String> {
@@ -207,6 +234,10 @@ impl Replica {
             }
         }
         self.ack_ms = now_ms;
+        if self.state == Some(State::BulkAndStream) {
+            // It has loaded what came on the other connection.
+            self.state = Some(State::Online);
+        }
         let start_stream = self.stream_on_ack && self.state == Some(State::Online);
         self.stream_on_ack &= !start_stream;
         Answer::Acknowledged { start_stream }
@@ -294,7 +325,7 @@ impl Replica {
 
     /// The value of `slaveN` in INFO.
     pub fn info(&self, peer: IpAddr, now_ms: u64) -> Option<String> {
-        let state = self.state?.word()?;
+        let state = self.state.filter(|_| !self.is_channel)?.word()?;
         Some(format!(
             "ip={},port={},state={state},offset={},lag={}",
             self.address(peer),
@@ -323,6 +354,14 @@ pub fn failover_request(id: &[u8], own: ReplId, is_replica: bool) -> Result<(), 
         return Err("ERR PSYNC FAILOVER replid must match my replid.");
     }
     Ok(())
+}
+
+fn switch(value: i64) -> Result<bool, String> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err("ERR value is out of range, value must between 0 and 1".into()),
+    }
 }
 
 /// Whether this is three numbers with dots.

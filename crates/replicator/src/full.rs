@@ -95,7 +95,7 @@ fn begin(
     drop(quiet);
     // Otherwise it is tried again.
     if begun.is_ok() {
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_now();
     }
 }
 
@@ -119,6 +119,9 @@ fn at_moment(
         }
         engine.begin_rendering(size);
     }
+    // Before the state is locked.
+    let registry = &Replicator::of(engine).replicas;
+    let mains: Vec<_> = replicas.iter().map(|r| registry.main_of(r)).collect();
     let mut state = engine.replication.state();
     state.ensure_backlog(size);
     state.render();
@@ -130,8 +133,22 @@ fn at_moment(
         0
     };
     let (id, offset) = (state.history.id(), state.history.offset());
-    for replica in replicas {
-        replica.attach(&mut state, offset);
+    for (replica, main) in replicas.iter().zip(mains) {
+        // It has one stream, whoever else names it.
+        match main.filter(|main| main.state() == Some(State::WaitChannel)) {
+            None => replica.attach(&mut state, offset),
+            Some(main) => {
+                // It gets the stream at once, and the other connection only the copy.
+                main.attach(&mut state, offset);
+                main.about.lock().state = Some(State::BulkAndStream);
+                log!(
+                    engine.log,
+                    Notice,
+                    "Starting to deliver RDB and replication stream to replica: {}",
+                    main.name()
+                );
+            }
+        }
         let mut about = replica.about.lock();
         about.state = Some(State::WaitEnd);
         about.stream_on_ack = mark.is_some();
@@ -168,7 +185,7 @@ impl Broadcast {
         if self.replicas.is_empty() {
             return Err(io::Error::other("no replica is left"));
         }
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -182,7 +199,7 @@ impl Sink for Broadcast {
         self.send(&{ self.mark })?;
         self.replicas.iter().for_each(|replica| replica.payload.end());
         self.ended = true;
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -238,7 +255,7 @@ impl Sink for Spool {
                 about.state = Some(State::SendBulk);
             }
         }
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -270,5 +287,5 @@ fn send_functions(engine: &Engine, replica: &Arc<Replica>) {
     replica.payload.push_line(&bytes);
     replica.payload.push_line(&mark);
     replica.payload.end();
-    engine.wake_feeding(None, usize::MAX);
+    engine.feed_now();
 }

@@ -23,6 +23,7 @@ pub mod replicas;
 pub mod role;
 mod stale;
 mod state;
+mod synced;
 pub mod upkeep;
 mod whole;
 

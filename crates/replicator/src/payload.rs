@@ -92,6 +92,12 @@ impl Payload {
         self.room.notify_all();
     }
 
+    /// Whether everything was given out.
+    pub(crate) fn is_given_out(&self) -> bool {
+        let inner = self.inner.lock();
+        inner.whole && inner.pieces.is_empty() && inner.file.is_none() && !inner.dead
+    }
+
     /// Appends what comes next.
     pub(crate) fn next(&self, out: &mut Vec<u8>) -> Taken {
         let mut inner = self.inner.lock();
@@ -150,10 +156,12 @@ mod tests {
         p.push_line(b"+FULLRESYNC\r\n");
         let long: Arc<[u8]> = vec![7; PIECE + 10].into();
         assert!(p.push(&long));
+        assert!(!p.is_given_out());
         p.end();
         while p.next(&mut out) == Taken::Some {}
         assert_eq!(out.len(), 13 + PIECE + 10);
         assert_eq!((p.next(&mut out), p.inner.lock().waiting), (Taken::Whole, 0));
+        assert!(p.is_given_out());
         // No sign of life comes behind the end.
         p.push_line(b"\n");
         assert_eq!(p.next(&mut out), Taken::Whole);

@@ -168,6 +168,9 @@ impl Feed for ReplicaFeed {
             Taken::Whole => {}
         }
         if replica.has_come_online(&engine) {
+            if replica.about.lock().is_channel {
+                self.registry.put_main_online(&engine, replica);
+            }
             self.registry.count(&engine);
         }
         if !replica.may_stream() {
@@ -188,16 +191,20 @@ impl Feed for ReplicaFeed {
     }
 
     fn ended(&self) {
+        let whole = self.replica.payload.is_given_out();
         self.replica.payload.fail();
         let Some(engine) = self.engine.upgrade() else { return };
         self.replica.detach(&engine);
+        self.registry.end_partner(&engine, &self.replica, whole);
         let mut all = self.registry.all.lock();
         all.retain(|other| !Arc::ptr_eq(other, &self.replica));
         if all.is_empty() {
             engine.replication.state().alone_since = engine.clock.wall_ms() as i64;
         }
         drop(all);
-        self.registry.guard.lost(&self.replica.for_guard());
+        if !self.replica.about.lock().is_channel {
+            self.registry.guard.lost(&self.replica.for_guard());
+        }
         self.registry.count(&engine);
     }
 }
@@ -217,8 +224,7 @@ impl Replica {
     }
 
     fn may_stream(&self) -> bool {
-        let about = self.about.lock();
-        about.is_online() && !about.stream_on_ack
+        self.about.lock().may_stream()
     }
 }
 
@@ -257,7 +263,7 @@ impl Registry {
         let replica = self.begin_session(engine, session);
         let answer = replica.about.lock().replconf(args, sent, now);
         match answer {
-            Answer::Ok => Ok(true),
+            Answer::Ok => self.admit_channel(&replica).map(|()| true),
             Answer::Silent | Answer::GetAck => Ok(false),
             Answer::Error(text) => Err(Fail::new(text)),
             Answer::Acknowledged { start_stream } => {
@@ -272,6 +278,77 @@ impl Registry {
                 Ok(false)
             }
         }
+    }
+
+    /// The connection that gets the stream while `channel` gets the snapshot.
+    pub(crate) fn main_of(&self, channel: &Replica) -> Option<Arc<Replica>> {
+        let main = channel.about.lock().main?;
+        self.all.lock().iter().find(|r| r.client.id as i64 == main).cloned()
+    }
+
+    /// The snapshot was sent.
+    fn put_main_online(&self, engine: &Engine, channel: &Replica) {
+        let Some(main) = self.main_of(channel) else { return };
+        let mut about = main.about.lock();
+        if about.state == Some(State::BulkAndStream) {
+            let name = about.name(main.peer());
+            if let Some(line) = about.put_online(engine.clock.wall_ms(), &name) {
+                log!(engine.log, Notice, "{}", line);
+            }
+        }
+    }
+
+    /// A connection for a snapshot must name one that waits for it.
+    fn admit_channel(&self, replica: &Replica) -> Result<(), Fail> {
+        let Some(main) = replica.about.lock().main else { return Ok(()) };
+        let waits = |r: Arc<Replica>| r.state() == Some(State::WaitChannel);
+        if replica.state().is_some() || self.main_of(replica).is_some_and(waits) {
+            return Ok(());
+        }
+        replica.about.lock().main = None;
+        Err(Fail::new(format!("ERR Unrecognized RDB client id: {main}")))
+    }
+
+    /// Of two connections of one replica one has ended: the other is of no use, unless the `whole` copy was sent. The
+    /// replica ends that connection as soon as it has it, which may be before this server has noticed.
+    fn end_partner(&self, engine: &Engine, gone: &Replica, whole: bool) {
+        let state = gone.state();
+        if gone.about.lock().is_channel {
+            match whole {
+                true => self.put_main_online(engine, gone),
+                false => {
+                    self.main_of(gone).inspect(|main| main.close(engine));
+                }
+            }
+        } else if matches!(state, Some(State::WaitChannel | State::BulkAndStream)) {
+            let of_gone = |r: &&Arc<Replica>| r.about.lock().main == Some(gone.client.id as i64);
+            let partner = self.all.lock().iter().find(of_gone).cloned();
+            partner.inspect(|channel| channel.close(engine));
+        }
+    }
+
+    /// A replica that can is told to make another connection for the snapshot: this one then carries the stream
+    /// meanwhile, which waits there and not here. What it is answered, if that is so.
+    fn offer_channel(&self, engine: &Engine, replica: &Replica) -> Option<String> {
+        let c = &engine.config;
+        let mut about = replica.about.lock();
+        let offers = c.flag(Id::ReplRdbChannel) && c.flag(Id::ReplDisklessSync);
+        if !offers || !about.wants_channel() {
+            return None;
+        }
+        about.state = Some(State::WaitChannel);
+        about.heard(engine.clock.wall_ms());
+        let name = about.name(replica.peer());
+        drop(about);
+        replica.payload.end();
+        log!(
+            engine.log,
+            Notice,
+            "Replica {} is capable of rdb channel synchronization, and partial sync isn't possible. Full sync \
+             will continue with dedicated rdb channel.",
+            name
+        );
+        Some(format!("RDBCHANNELSYNC {}", replica.client.id))
     }
 
     /// PSYNC, or SYNC (without a position). What is to be answered now, if anything is.
@@ -347,10 +424,17 @@ impl Registry {
                     if refused {
                         counts.refused.fetch_add(1, Relaxed);
                     }
+                    answer = self.offer_channel(engine, &replica);
                 }
             }
         } else {
             replica.about.lock().pre_psync = true;
+            log!(
+                engine.log,
+                Notice,
+                "Full copy for replica {}: it asked by SYNC, without a position",
+                name
+            );
         }
         if answer.is_none() {
             counts.full.fetch_add(1, Relaxed);
@@ -359,6 +443,8 @@ impl Registry {
         }
         self.all.lock().push(replica);
         self.count(engine);
+        // What was rendered above is for all.
+        engine.feed_soon();
         Ok(answer)
     }
 
@@ -515,7 +601,7 @@ impl Registry {
         self.any_waiting.store(true, Relaxed);
         if !engine.is_replica() && engine.replication.renders() {
             engine.replication.state().append(GETACK);
-            engine.wake_feeding(None, usize::MAX);
+            engine.feed_now();
         }
     }
 }

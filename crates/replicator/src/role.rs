@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use commands::Fail;
 use config::Id;
-use engine::{Attention, Engine, Job, Message, Thread, log};
+use engine::{Attention, Engine, Job, Message, Peer, Thread, log};
 use replication::serve::failover_request;
 
 use crate::guard::{Change, Promotion};
@@ -66,6 +66,7 @@ fn follow(
     });
     drop(quiet);
     if !follows {
+        engine.feed_soon();
         return false;
     }
     note_link(engine, false);
@@ -95,6 +96,13 @@ pub(crate) fn look(engine: &Engine, thread: &mut Thread) {
         Change::None => {}
         Change::Promote => replica_of_no_one(engine, thread),
         Change::Follow(host, port) => {
+            // As a Sentinel does with CLIENT KILL: they take this server for the primary, and would read what a replica
+            // has, which is nothing before its first copy.
+            for client in engine.clients.all() {
+                if client.peer() == Peer::Client {
+                    engine.close(&client);
+                }
+            }
             replica_of(engine, thread, &host, port);
         }
     }

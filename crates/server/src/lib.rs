@@ -610,7 +610,8 @@ impl Server {
         }
         // Those whose records were stored are answered before it goes.
         http.stop(Duration::from_nanos(DRAIN_NS));
-        durable::journal::close(engine);
+        replicator::Replicator::of(engine).following.cease();
+        durable::journal::close_at_the_end(engine);
         // Until here it has answered that the server is shutting down.
         self.handle.admin.stop();
     }

@@ -199,8 +199,10 @@ pub struct Context {
     /// Keys (database, key) that have waiters and have changed: the caller that ran the command serves the
     /// waiters when it has unlocked its shards.
     pub ready: Vec<(usize, Vec<u8>)>,
-    /// The batch's time in Unix milliseconds.
+    /// The batch's time in Unix milliseconds; 0 while nothing expires ([`set_timeless`](Self::set_timeless)).
     pub now: i64,
+    /// The batch's time in Unix milliseconds, for what is compared with no deadline.
+    pub wall: i64,
     /// How access is recorded.
     pub access: Access,
     /// Reads leave access times alone (CLIENT NO-TOUCH).
@@ -273,6 +275,7 @@ impl Context {
             client: 0,
             ready: Vec::new(),
             now: 0,
+            wall: 0,
             access: Access::default(),
             no_touch: false,
             keep_expired: false,
@@ -314,12 +317,13 @@ impl Context {
     #[inline]
     pub fn set_now(&mut self, now_ms: i64) {
         self.now = if self.timeless { 0 } else { now_ms };
+        self.wall = now_ms;
         self.lru_clock = (now_ms / 1000) as u32 & 0xff_ffff;
         self.lfu_minutes = (now_ms / 60_000) as u32 & 0xffff;
     }
 
-    /// From here on nothing expires, and time stands still for commands; or it goes on at `now_ms`. For the
-    /// thread that applies a primary's commands: a key has expired when the primary says so.
+    /// From `now_ms` on nothing expires, or things expire again. For the thread that applies a primary's commands:
+    /// a key has expired when the primary says so.
     pub fn set_timeless(&mut self, yes: bool, now_ms: i64) {
         self.timeless = yes;
         self.set_now(now_ms);

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from harness.replication import Client
@@ -100,6 +101,34 @@ class Acknowledged(unittest.TestCase):
             self.assertEqual(c("REPLICAOF", "NO", "ONE"), b"OK")
             # It leaves its primary first, and waits for a moment.
             wait_until(lambda: c("ROLE")[0] == b"master", "it is promoted")
+
+    def test_with_the_disk_an_acknowledged_write_survives_the_replica(self):
+        for policy in ("always", "everysec"):
+            with self.subTest(appendfsync=policy):
+                journal = ("--appendonly", "yes", "--appendfsync", policy)
+                disk = ("--min-replicas-ack-disk", "yes", "--min-replicas-ack-timeout", "10000")
+                where = tempfile.mkdtemp(prefix="apus-disk-")
+                self.addCleanup(shutil.rmtree, where, True)
+                here = ("--dir", where, *journal)
+                with Server(*OPTIONS, *disk) as primary, Client(primary.port) as c:
+                    at = ("--replicaof", f"127.0.0.1 {primary.port}")
+                    with Server(*OPTIONS, *disk, *here, *at) as replica:
+                        wait_until(lambda: info(replica.port).get("slave_priority") == "100", "in sync")
+                        for i in range(5):
+                            self.assertEqual(c("SET", "k", i), b"OK")
+                        replica.process.kill()
+                        replica.wait()
+                with Server(*here) as alone, Client(alone.port) as own:
+                    self.assertEqual(own("GET", "k"), b"4")
+
+    def test_a_replica_without_a_journal_has_nothing_on_disk(self):
+        disk = ("--min-replicas-ack-disk", "yes", "--min-replicas-ack-timeout", "300")
+        primary = self.enterContext(Server(*OPTIONS, *disk))
+        replica = self.enterContext(Server(*OPTIONS, "--replicaof", f"127.0.0.1 {primary.port}"))
+        wait_until(lambda: info(replica.port).get("master_link_status") == "up", "it follows")
+        with Client(primary.port) as c:
+            answer = str(c("SET", "k", "v"))
+            self.assertTrue("UNCERTAIN" in answer or "NOREPLICAS" in answer, answer)
 
     @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
     def test_failovers_by_real_sentinels_lose_nothing(self):

@@ -36,7 +36,7 @@ def follow(primary, *replicas):
 class Sentinel:
     """A real redis-sentinel that watches one primary, `mymaster`, with a quorum of 2."""
 
-    def __init__(self, primary):
+    def __init__(self, primary, down_after=1000, failover_timeout=5000):
         self.dir = tempfile.mkdtemp(prefix="sentinel-test-")
         self.port = free_port()
         path = os.path.join(self.dir, "sentinel.conf")
@@ -44,8 +44,8 @@ class Sentinel:
             conf.write(f"""port {self.port}
 dir {self.dir}
 sentinel monitor mymaster 127.0.0.1 {primary} 2
-sentinel down-after-milliseconds mymaster 1000
-sentinel failover-timeout mymaster 5000
+sentinel down-after-milliseconds mymaster {down_after}
+sentinel failover-timeout mymaster {failover_timeout}
 """)
         with open(os.path.join(self.dir, "log"), "wb") as log:
             self.process = subprocess.Popen(

@@ -6,6 +6,9 @@ use crate::{Result, access, compat, fuzz, paths, setup};
 use std::path::Path;
 use std::process::Command;
 
+/// The first seed, and how many rounds of the generator the tests of replicas play.
+const ROUNDS: (u64, u64) = (1, 200);
+
 const PARTS: [&str; 16] = [
     "rust",
     "model",
@@ -229,6 +232,16 @@ fn python_suite(name: &str, python: &Path, apus: &Path) -> PartResult {
         .env("PYTHONUNBUFFERED", "1")
         // No __pycache__ in the source tree.
         .env("PYTHONDONTWRITEBYTECODE", "1");
+    if name == "raw" {
+        // Load for the tests of replicas.
+        let written = paths::cache().map(|cache| cache.join("rounds")).and_then(|rounds| {
+            crate::fuzz::print_rounds(&rounds, ROUNDS.0, ROUNDS.1).map(|()| rounds)
+        });
+        match written {
+            Ok(rounds) => _ = command.env("APUS_ROUNDS", rounds),
+            Err(why) => return part.conclude(Err(why)),
+        }
+    }
     let result = process::watch(&mut command, |line| python_line(&mut part, line));
     part.conclude(result)
 }

@@ -109,7 +109,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 1;
     }
-    let (key, now) = (db.first_key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.wall());
     let mut journal = Journal::new(db);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {
         return Err(super::no_group(&args[1], &args[2]));

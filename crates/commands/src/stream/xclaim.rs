@@ -141,7 +141,7 @@ fn options(args: &Args<'_>, now: i64) -> Result<Options, Fail> {
 }
 
 fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let (key, now) = (db.first_key(&args[1]), db.now());
+    let (key, now) = (db.first_key(&args[1]), db.wall());
     let mut journal = Journal::new(db);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {
         return Err(super::no_group(&args[1], &args[2]));

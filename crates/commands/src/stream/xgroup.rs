@@ -322,7 +322,7 @@ fn create(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcom
 }
 
 fn create_consumer(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let now = db.now();
+    let now = db.wall();
     let created = with_group(db, args, |mut group, _| Ok(group.find_or_add(&args[4], now).1))?;
     if created {
         db.changed(&args[2], Class::Stream, "xgroup-createconsumer");

@@ -221,7 +221,7 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     }
     let mut journal = Journal::new(db);
     let (mark, mut served) = (reply.begin(), 0);
-    let now = db.now();
+    let now = db.wall();
     let mut budget = request.budget(reply);
     // When a pending entry will be idle for long enough, in the present state.
     let mut again = i64::MAX;

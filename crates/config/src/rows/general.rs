@@ -37,6 +37,12 @@ WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
     "User as whom pages read keys; empty for one that may read every key and change nothing.";
 WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,
     "Bytes of finished pages that are kept until a key of theirs changes; 0 keeps none.";
+WebLiveMax: "web-live-max", [], Int(0, 1_000_000), "10000", RUNTIME, Effective,
+    "Streams for live blocks of pages that are open at once; 0 allows none.";
+WebLiveRate: "web-live-rate", [], Int(1, 1000), "10", RUNTIME, Effective,
+    "How often a second a page with live blocks is rendered again for those who watch it, at most; the last state always arrives.";
+WebLiveBuffer: "web-live-buffer", [], Memory(4096, 64 * MB), "256kb", RUNTIME, Effective,
+    "Bytes that wait for a stream of live blocks whose client does not take them; with more it is closed, and the client catches up.";
 WebMaxBody: "web-max-body", [], Memory(0, 64 * MB), "1mb", RUNTIME, Effective,
     "Bytes that the body of a request to the web port may have.";
 WebHeadTimeout: "web-head-timeout", [], Int(1, 3600), "10", RUNTIME, Effective,

@@ -45,6 +45,8 @@ ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUN
     "Seconds to wait for more replicas before a full sync starts.";
 ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Waiting replicas at which a full sync starts without further delay; 0 for no such number.";
+ReplRdbChannel: "repl-rdb-channel", [], Bool, "yes", RUNTIME, Effective,
+    "Sends a full sync on a second connection to replicas that can take it, so that changes wait there and not here.";
 ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
     "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";
 MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Effective,

@@ -12,7 +12,7 @@ use resp::{Out, Proto, Reply};
 
 pub(crate) use ::pubsub::Payload;
 pub use ::pubsub::{Backlog, ChannelKind, Hub, Inbox, Ready};
-pub use ::pubsub::{Name, Wanted};
+pub use ::pubsub::{Name, Tapped, Wanted};
 pub use deliver::deliver;
 pub(crate) use notify::notify;
 
@@ -134,6 +134,28 @@ impl Thread {
         }
         let slot = self.outbox(session);
         self.pubsub.write(slot, |reply| write(reply, session));
+    }
+
+    /// Has the messages of a channel kept for the thread itself: see [`::pubsub::Local::tap`].
+    pub fn tap(&mut self, engine: &Engine, channel: &[u8]) {
+        self.pubsub.tap(&engine.pubsub, channel);
+    }
+
+    /// Ends that.
+    pub fn untap(&mut self, engine: &Engine, channel: &[u8]) {
+        self.pubsub.untap(&engine.pubsub, channel);
+    }
+
+    /// Takes the messages of tapped channels.
+    #[inline]
+    pub fn take_tapped(&mut self) -> Vec<Tapped> {
+        if self.pubsub.has_tapped() { self.pubsub.take_tapped() } else { Vec::new() }
+    }
+
+    /// Whether messages of tapped channels wait.
+    #[inline]
+    pub fn has_tapped(&self) -> bool {
+        self.pubsub.has_tapped()
     }
 
     /// Delivers the messages that other threads have sent to connections of this one.

@@ -27,7 +27,7 @@ impl Seen {
 }
 
 fn settings() -> Settings {
-    Settings { port: 7001, timeout_ms: 60_000, ..Settings::default() }
+    Settings { port: 7001, timeout_ms: 60_000, why_full: "it is new", ..Settings::default() }
 }
 
 fn id(c: u8) -> ReplId {
@@ -96,6 +96,7 @@ fn a_full_copy_from_redis_7_cut_at_every_byte() {
             "Log(Notice, \"Master replied to PING, replication can continue...\")",
             "Log(Notice, \"Partial resynchronization not possible (no cached master)\")",
             "Log(Notice, \"Full resync from master: 35fe77177aae9fc36529cefb555ae8ace648849b:0\")",
+            "Log(Notice, \"A full copy is needed: it is new\")",
             "FullResync { id: 35fe77177aae9fc36529cefb555ae8ace648849b, offset: 0 }",
             "Log(Notice, \"MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF\")",
             "RdbBegin { bytes: None }",

@@ -21,8 +21,9 @@ use super::answer::{Held, Turn, gate_output, hold_output, term_to_hold};
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::conn::{Conn, INPUT};
 use super::count::add;
+use super::streaming::{self, At, Streaming};
 use crate::Shared;
-use crate::web::{Peer, Responder};
+use crate::web::{After, Peer, Responder};
 
 /// Answers of one turn, in bytes: with more, they are sent first.
 const OUT_STOP: usize = 256 * 1024;
@@ -37,6 +38,8 @@ pub(crate) struct WebConn {
     phase: Phase,
     /// Since when it is in this phase, in Unix milliseconds.
     since: i64,
+    /// The protocol behind the last answer's head, if it has become a stream.
+    pub(super) stream: Option<Box<dyn Streaming>>,
     peer: Peer,
 }
 
@@ -48,6 +51,8 @@ enum Phase {
     Head,
     /// A body arrives.
     Body,
+    /// It has become a stream, and no request follows.
+    Streaming,
     /// It is closed when its answers have been sent.
     Closing,
     /// It is closed for writing.
@@ -65,7 +70,7 @@ impl WebConn {
         let since = engine.clock.wall_ms() as i64;
         let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
         let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
-        Box::new(Self { pending: None, phase: Phase::Idle, since, peer })
+        Box::new(Self { pending: None, phase: Phase::Idle, since, stream: None, peer })
     }
 
     fn enter(&mut self, phase: Phase, now: i64) {
@@ -75,21 +80,30 @@ impl WebConn {
         self.phase = phase;
     }
 
-    /// Whether it has taken too long. `active` is when something was sent or received last.
-    pub(super) fn is_overdue(&self, config: &Config, now: i64, active: i64) -> bool {
+    /// Whether it has taken too long. `active` is when something was sent or received last, `unsent` whether
+    /// its client has something to take.
+    pub(super) fn is_overdue(&self, config: &Config, now: i64, active: i64, unsent: bool) -> bool {
         let seconds = |id| config.int(id).saturating_mul(1000);
         let most = match self.phase {
-            Phase::Idle | Phase::Closing => seconds(Id::WebIdleTimeout),
+            // Its protocol knows when a client that takes everything must show that it is there.
+            Phase::Streaming if !unsent => return false,
+            Phase::Idle | Phase::Closing | Phase::Streaming => seconds(Id::WebIdleTimeout),
             Phase::Head => seconds(Id::WebHeadTimeout),
             Phase::Body => seconds(Id::WebBodyTimeout),
             Phase::Lingering => LINGER_MS,
         };
         let since = match self.phase {
             // A large answer may take long, as long as some of it is taken.
-            Phase::Idle | Phase::Closing => self.since.max(active),
+            Phase::Idle | Phase::Closing | Phase::Streaming => self.since.max(active),
             _ => self.since,
         };
         now - since > most
+    }
+
+    /// Its stream has appended its last bytes.
+    pub(super) fn ends(&mut self, c: &mut Conn, now: i64) -> Turn {
+        self.enter(Phase::Closing, now);
+        if c.unsent() == 0 { end(c, self, now) } else { Turn::Keep }
     }
 }
 
@@ -123,6 +137,9 @@ pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn) -> io::Result<Turn> {
 
 fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Turn> {
     let now = io.thread.cx.now;
+    if web.phase == Phase::Streaming {
+        return streaming::turn(io, c, web);
+    }
     if c.unsent() > 0 {
         return Ok(Turn::Keep);
     }
@@ -144,7 +161,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     io.out.clear();
     io.out.limit = 0;
     let input = std::mem::take(io.input);
-    let done = answer(io, web, &input[..have], now);
+    let done = answer(io, web, (c.session.client.id, &input[..have]), now);
     let rest = &input[done.consumed..have];
     c.buf.clear();
     c.buf.extend_from_slice(rest);
@@ -154,7 +171,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     *io.input = input;
     let in_head = !c.buf.is_empty() && !done.more;
     match web.phase {
-        Phase::Closing => {}
+        Phase::Closing | Phase::Streaming => {}
         _ if web.pending.is_some() => web.enter(Phase::Body, now),
         _ if in_head => web.enter(Phase::Head, now),
         _ if done.consumed > 0 => web.enter(Phase::Idle, now),
@@ -163,6 +180,10 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
     if !send(io, c, acted, term)? {
         return Ok(Turn::Close);
+    }
+    if web.phase == Phase::Streaming {
+        // What the client has sent behind its request.
+        return Ok(if done.more || c.readable { Turn::Again } else { Turn::Keep });
     }
     Ok(if web.phase == Phase::Closing {
         if c.unsent() == 0 { end(c, web, now) } else { Turn::Keep }
@@ -180,7 +201,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
 }
 
 /// Reads behind the first `left` bytes of the input. Returns how many bytes came.
-fn receive(io: &mut Io<'_>, c: &mut Conn, left: usize) -> io::Result<usize> {
+pub(super) fn receive(io: &mut Io<'_>, c: &mut Conn, left: usize) -> io::Result<usize> {
     add(&io.stats.reads_processed, 1);
     let room = INPUT - left;
     match (&*c.stream).read(&mut io.input[left..INPUT]) {
@@ -207,7 +228,7 @@ fn receive(io: &mut Io<'_>, c: &mut Conn, left: usize) -> io::Result<usize> {
 }
 
 /// Answers the whole requests of the input.
-fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
+fn answer(io: &mut Io<'_>, web: &mut WebConn, (id, input): (u64, &[u8]), now: i64) -> Done {
     let limits = Limits {
         body_max: io.shared.engine.config.bytes(Id::WebMaxBody) as usize,
         ..Limits::default()
@@ -217,7 +238,7 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
         if io.out.len() > OUT_STOP {
             return Done { consumed, more: true };
         }
-        match step(io, web, &input[consumed..], &limits) {
+        match step(io, web, (id, &input[consumed..]), &limits) {
             Ok((n, true)) => consumed += n,
             Ok((n, false)) => return Done { consumed: consumed + n, more: false },
             Err(bad) => {
@@ -229,6 +250,9 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
             // Nothing behind the last request counts.
             return Done { consumed: input.len(), more: false };
         }
+        if web.phase == Phase::Streaming {
+            return Done { consumed, more: consumed < input.len() };
+        }
     }
     Done { consumed, more: false }
 }
@@ -238,7 +262,7 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, input: &[u8], now: i64) -> Done {
 fn step(
     io: &mut Io<'_>,
     web: &mut WebConn,
-    input: &[u8],
+    (id, input): (u64, &[u8]),
     limits: &Limits,
 ) -> Result<(usize, bool), Bad> {
     if let Some((_, body)) = &mut web.pending {
@@ -249,13 +273,13 @@ fn step(
         if let Some((text, body)) = web.pending.take()
             && let Some(head) = head::parse(&text, limits)?
         {
-            respond(io, web, &head, &body.bytes);
+            respond(io, web, id, &head, &body.bytes);
         }
         return Ok((n, true));
     }
     let Some(head) = head::parse(input, limits)? else { return Ok((0, false)) };
     if head.framing == Framing::Length(0) {
-        respond(io, web, &head, &[]);
+        respond(io, web, id, &head, &[]);
         return Ok((head.len, true));
     }
     let body = Body::new(head.framing, limits)?;
@@ -266,10 +290,20 @@ fn step(
     Ok((head.len, true))
 }
 
-fn respond(io: &mut Io<'_>, web: &mut WebConn, head: &head::Head<'_>, body: &[u8]) {
-    let keeps = io.responder.respond(io.shared, io.thread, head, body, io.out);
-    let now = io.thread.cx.now;
-    web.enter(if keeps { Phase::Idle } else { Phase::Closing }, now);
+fn respond(io: &mut Io<'_>, web: &mut WebConn, id: u64, head: &head::Head<'_>, body: &[u8]) {
+    let Io { shared, thread, responder, out, .. } = &mut *io;
+    let after = responder.respond(shared, thread, head, body, out);
+    let now = thread.cx.now;
+    match after {
+        After::Keeps => web.enter(Phase::Idle, now),
+        After::Ends => web.enter(Phase::Closing, now),
+        After::Streams(mut stream, cap) => {
+            web.enter(Phase::Streaming, now);
+            responder.outlets.open(id, cap);
+            stream.begin(&mut At { id, shared, thread, web: responder });
+            web.stream = Some(stream);
+        }
+    }
 }
 
 /// Sends the answers, or keeps them until the journal has what they tell of. Returns false when the connection
@@ -278,29 +312,34 @@ fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> io::Result<bool
     if io.out.is_empty() {
         return Ok(true);
     }
+    if !gate(io, c, acted, term) {
+        io.out.clear();
+        return Ok(false);
+    }
+    let n = c.send(io.out)?;
+    c.note_sent(io.stats, n, io.thread.cx.now);
+    if io.out.buf.capacity() > OUTPUT_KEEP {
+        io.out.buf = Vec::with_capacity(OUTPUT);
+    }
+    Ok(true)
+}
+
+/// Has the output of a turn wait until the journal, and replicas, have what it tells of. `acted` and `term` are of
+/// the beginning of the turn. Returns false when the connection must end without it.
+pub(super) fn gate(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> bool {
     let (engine, thread) = (&io.shared.engine, &mut *io.thread);
     thread.send_mail(engine);
     let acts = thread.worker().lane.acted() != acted;
     let shows = thread.take_shows_data();
     match engine.journal.gate(&thread.worker().lane, acted) {
-        Gate::Never => {
-            io.out.clear();
-            return Ok(false);
-        }
+        Gate::Never => return false,
         _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
             hold_output(engine, c, (term, acts), io.held);
         }
         Gate::Open => {}
-        Gate::At(sequence) => {
-            gate_output(c, sequence, acts, io.gated);
-        }
+        Gate::At(sequence) => gate_output(c, sequence, acts, io.gated),
     }
-    let n = c.send(io.out)?;
-    c.note_sent(io.stats, n, thread.cx.now);
-    if io.out.buf.capacity() > OUTPUT_KEEP {
-        io.out.buf = Vec::with_capacity(OUTPUT);
-    }
-    Ok(true)
+    true
 }
 
 /// Closes for writing.

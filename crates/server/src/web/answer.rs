@@ -16,10 +16,12 @@ use resp::Out;
 use super::access::Line;
 use super::counts::{Answered, FILES, NONE, REFUSED, Rows, SAMPLE};
 use super::guard::Guard;
+use super::live::Live;
 use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
 use super::{call, keys};
 use crate::Shared;
+use crate::net::{Outlets, Streaming};
 
 /// What a thread needs to answer requests.
 pub(crate) struct Responder {
@@ -39,6 +41,20 @@ pub(crate) struct Responder {
     /// Requests until one is timed.
     untimed: u32,
     rows: Rows,
+    /// The connections of this thread that have become streams.
+    pub(crate) outlets: Outlets,
+    /// The pages that they watch.
+    pub(super) live: Live,
+}
+
+/// What follows an answer.
+pub(crate) enum After {
+    /// The next request.
+    Keeps,
+    /// The end of the connection.
+    Ends,
+    /// A stream, for which at most so many bytes wait.
+    Streams(Box<dyn Streaming>, usize),
 }
 
 impl Responder {
@@ -57,26 +73,33 @@ impl Responder {
             sent: Sent::default(),
             started: None,
             untimed: 0,
+            outlets: Outlets::default(),
+            live: Live::default(),
         })
     }
 
-    /// Answers a request. Returns whether the connection stays open.
+    /// Answers a request.
     pub(crate) fn respond(
         &mut self,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         thread: &mut Thread,
         head: &Head<'_>,
         body: &[u8],
         out: &mut Out,
-    ) -> bool {
+    ) -> After {
         let logs = shared.web.access.is_on();
         self.sent = Sent::default();
         self.untimed = self.untimed.wrapping_add(1);
         let timed = logs || self.untimed.is_multiple_of(SAMPLE);
         self.started = timed.then(Instant::now);
-        let keeps = self.answer(shared, thread, head, body, out);
+        self.refresh(shared, thread);
+        let after = match self.stream(shared, thread, head, body, out) {
+            Some(after) => after,
+            None if self.answer(shared, thread, head, body, out) => After::Keeps,
+            None => After::Ends,
+        };
         self.note(shared, Some(head), logs);
-        keeps
+        after
     }
 
     /// Counts an answer, and logs it.
@@ -110,7 +133,7 @@ impl Responder {
         self.started.get_or_insert_with(Instant::now);
     }
 
-    /// Answers a request. Returns whether the connection stays open.
+    /// Answers a request for a page, a function or a file. Returns whether the connection stays open.
     fn answer(
         &mut self,
         shared: &Shared,
@@ -119,7 +142,6 @@ impl Responder {
         body: &[u8],
         out: &mut Out,
     ) -> bool {
-        self.refresh(shared, thread);
         let keeps = head.keep_alive && !shared.stopping();
         let way = Way { keeps, minor: head.minor, bare: head.method == Method::Head };
         let reads = matches!(head.method, Method::Get | Method::Head);
@@ -174,7 +196,7 @@ impl Responder {
         out.push(b'\n');
     }
 
-    fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
+    pub(super) fn refresh(&mut self, shared: &Shared, thread: &mut Thread) {
         let second = thread.cx.now as u64 / 1000;
         if second != self.second {
             self.second = second;
@@ -244,7 +266,8 @@ impl Responder {
             if let Some((user, _)) = shared.web.actor(engine) {
                 self.session.set_user(user);
             }
-            match self.render(shared, thread, head, &name, params.to_vec(), Some(data)) {
+            let of = (&*name, params.to_vec(), Some(data));
+            match self.render(shared, thread, head, of, false) {
                 Err(status) => self.error(shared, thread, head, way, status, out),
                 Ok(made) => {
                     let body = made.rendered.body;
@@ -306,7 +329,12 @@ impl Responder {
 }
 
 /// The kept page with this address, if it is what a rendering would make now.
-fn valid(shared: &Shared, now: i64, address: &str, made_by: (u64, u64)) -> Option<Arc<Page>> {
+pub(super) fn valid(
+    shared: &Shared,
+    now: i64,
+    address: &str,
+    made_by: (u64, u64),
+) -> Option<Arc<Page>> {
     let page = shared.web.cache.get(address)?;
     let id = Pages::reader(stdx::hash::hash64(address.as_bytes()));
     let valid = page.made_by == made_by

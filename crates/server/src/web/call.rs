@@ -155,9 +155,11 @@ fn filled(key: &str, params: &[(String, String)]) -> String {
 /// Why a function cannot be called for this request: a page of another site may have sent it
 /// (cross-site request forgery). Browsers say where a request comes from.
 pub(super) fn is_foreign(head: &Head<'_>, host: &str) -> bool {
-    if head.method.is_safe() {
-        return false;
-    }
+    !head.method.is_safe() && is_from_elsewhere(head, host)
+}
+
+/// Whether a page of another site has sent the request.
+pub(super) fn is_from_elsewhere(head: &Head<'_>, host: &str) -> bool {
     if let Some(site) = head.text("sec-fetch-site") {
         return !matches!(site, "same-origin" | "none");
     }

@@ -7,14 +7,17 @@ mod call;
 mod compress;
 mod counts;
 mod figures;
+mod functions;
 mod guard;
 mod keys;
+mod live;
 mod origin;
 mod parts;
 mod render;
 mod send;
 mod site;
 mod store;
+mod streams;
 
 use std::collections::HashMap;
 use std::io;
@@ -29,7 +32,7 @@ use pages::site::{Source, merged};
 use pages::{Cache, Site};
 use parking_lot::{Mutex, RwLock};
 
-pub(crate) use answer::Responder;
+pub(crate) use answer::{After, Responder};
 pub(crate) use counts::Total;
 pub(crate) use figures::{CLASSES, PERCENTILES};
 pub(crate) use origin::Peer;
@@ -40,6 +43,7 @@ pub(crate) struct Web {
     site: RwLock<Arc<Site>>,
     /// The number of the site, to look at without the lock.
     number: AtomicU64,
+    pub(crate) live: live::Counts,
     pub(crate) cache: Arc<Cache>,
     compressor: compress::Compressor,
     pub(crate) access: Arc<access::AccessLog>,
@@ -48,6 +52,7 @@ pub(crate) struct Web {
     /// Proxies that are believed.
     trusted: RwLock<Arc<Networks>>,
     parts: Mutex<Parts>,
+    functions: functions::Functions,
     in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
     /// Commands that templates may call.
@@ -76,6 +81,7 @@ impl Web {
         Self {
             site: RwLock::new(Arc::new(Site::empty())),
             number: AtomicU64::new(0),
+            live: live::Counts::default(),
             cache: Arc::default(),
             compressor: compress::Compressor::default(),
             access: Arc::default(),
@@ -83,6 +89,7 @@ impl Web {
             secret: guard::Secret::default(),
             trusted: RwLock::new(trusted(&engine.config)),
             parts: Mutex::default(),
+            functions: functions::Functions::default(),
             in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
             commands: engine.reading_commands(),
@@ -131,6 +138,8 @@ impl Web {
         let number = site.number;
         *self.site.write() = Arc::new(site);
         self.number.store(number, SeqCst);
+        // Those who are watched are pages of the site before.
+        engine.tracking.pages.tell_all();
         log!(
             engine.log,
             Notice,

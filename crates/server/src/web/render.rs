@@ -8,11 +8,11 @@ use engine::Thread;
 use engine::tracking::Pages;
 use http1::Head;
 use http1::response::field;
-use pages::template::Asked;
-use pages::{Content, Page, Rendered, Route};
+use pages::template::{Asked, params};
+use pages::{Action, Blocks, Content, Found, Page, Rendered, Route};
 use resp::Out;
 
-use super::answer::Responder;
+use super::answer::{Responder, valid};
 use super::guard::Guard;
 use super::origin::Origin;
 use super::parts::{Fresh, Way, type_of};
@@ -35,6 +35,25 @@ pub(super) struct Made {
     pub(super) headers: Vec<(String, String)>,
 }
 
+/// A page as its streams know it.
+pub(super) struct Shown {
+    pub(super) blocks: Arc<Blocks>,
+    /// The version that its slot had before it was rendered.
+    pub(super) version: u64,
+    /// The number of its site, and of the user's rules.
+    pub(super) made_by: (u64, u64),
+    /// Until when it is valid, in Unix milliseconds.
+    pub(super) deadline_ms: i64,
+}
+
+/// The type of what a route answers with.
+fn content_type<'r>(route: &'r Route, name: &str) -> &'r str {
+    match route.content_type.as_str() {
+        "" => type_of(name),
+        own => own,
+    }
+}
+
 impl Responder {
     /// Renders the template of a route, and keeps the page if it may be kept.
     pub(super) fn page(
@@ -46,21 +65,32 @@ impl Responder {
         (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
         out: &mut Out,
     ) {
-        let made = match self.render(shared, thread, head, name, params, None) {
-            Ok(made) => made,
-            Err(status) => return self.error(shared, thread, head, way, status, out),
-        };
-        let content_type = match route.content_type.as_str() {
-            "" => type_of(name),
-            own => own,
-        };
-        let Made { rendered, version, deadline_ms, keeps, headers } = made;
-        let (status, body) = (route.status, rendered.body);
-        if !keeps {
-            let secret = rendered.has_token;
-            let fresh = Fresh { status, content_type, headers: &headers, body, secret };
-            return self.send(shared, head, way, fresh, out);
+        match self.render(shared, thread, head, (name, params, None), true) {
+            Ok(made) if made.keeps => {
+                let page = self.keep(shared, head, (route, name, rules), made);
+                self.send_page(shared, head, way, &page, false, out);
+            }
+            Ok(Made { rendered, headers, .. }) => {
+                let (status, secret, body) = (route.status, rendered.has_token, rendered.body);
+                let content_type = content_type(route, name);
+                let fresh = Fresh { status, content_type, headers: &headers, body, secret };
+                self.send(shared, head, way, fresh, out);
+            }
+            Err(status) => self.error(shared, thread, head, way, status, out),
         }
+    }
+
+    /// Makes a page that depends on its address and its keys only, and keeps it unless its route says no.
+    fn keep(
+        &self,
+        shared: &Shared,
+        head: &Head<'_>,
+        (route, name, rules): (&Route, &str, u64),
+        made: Made,
+    ) -> Arc<Page> {
+        let content_type = content_type(route, name);
+        let Made { rendered, version, deadline_ms, .. } = made;
+        let (status, body) = (route.status, rendered.body);
         let mut common = Vec::with_capacity(160);
         field(&mut common, "Content-Type", content_type);
         field(&mut common, "X-Content-Type-Options", "nosniff");
@@ -71,6 +101,7 @@ impl Responder {
         let page = Arc::new(Page {
             status,
             content,
+            blocks: rendered.blocks,
             version,
             made_by: (self.site.number, rules),
             deadline_ms,
@@ -80,18 +111,49 @@ impl Responder {
             let max = shared.engine.config.bytes(Id::WebCacheSize) as usize;
             shared.web.cache.put(head.target.raw, Arc::clone(&page), max);
         }
-        self.send_page(shared, head, way, &page, false, out);
+        page
     }
 
-    /// Renders a template at one moment of its keys. Returns the status of what went wrong.
+    /// The live blocks of the page that a request would be answered with: a kept one, or a new one. Returns also
+    /// whether it depends on more than its address; or the status of what went wrong.
+    pub(super) fn live_page(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+    ) -> Result<(Shown, bool), u16> {
+        let (user, rules) = shared.web.actor(&shared.engine).ok_or(500_u16)?;
+        let made_by = (self.site.number, rules);
+        if let Some(page) = valid(shared, thread.cx.now, head.target.raw, made_by) {
+            let (version, deadline_ms) = (page.version, page.deadline_ms);
+            let blocks = Arc::clone(&page.blocks);
+            return Ok((Shown { blocks, version, made_by, deadline_ms }, false));
+        }
+        self.session.set_user(user);
+        let site = Arc::clone(&self.site);
+        let Found::Route(route, values) = site.routes().find(head.method, &head.target.path) else {
+            return Err(404);
+        };
+        let Action::Template(name) = &route.action else { return Err(404) };
+        let of = (name.as_str(), params(&route, values), None);
+        let made = self.render(shared, thread, head, of, true)?;
+        let (version, deadline_ms) = (made.version, made.deadline_ms);
+        let (blocks, varies) = (Arc::clone(&made.rendered.blocks), made.rendered.varies);
+        if made.keeps && route.caches {
+            self.keep(shared, head, (&route, name, rules), made);
+        }
+        Ok((Shown { blocks, version, made_by, deadline_ms }, varies))
+    }
+
+    /// Renders a template at one moment of its keys, with parameters and perhaps further names. Its live blocks
+    /// are shown as such if it is `live`. Returns the status of what went wrong.
     pub(super) fn render(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
         head: &Head<'_>,
-        name: &str,
-        params: Vec<(String, String)>,
-        data: Option<serde_json::Value>,
+        (name, params, data): (&str, Vec<(String, String)>, Option<serde_json::Value>),
+        live: bool,
     ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
@@ -111,7 +173,7 @@ impl Responder {
             if held {
                 thread.hold_for_page(engine);
             }
-            let asked = asked(head, &origin, params.clone(), data.clone());
+            let asked = Asked { live, ..asked(head, &origin, params.clone(), data.clone()) };
             let session = &mut self.session;
             let (keys, lasts, waits) = (Vec::new(), true, false);
             let make_guard = &make_guard;
@@ -136,7 +198,8 @@ impl Responder {
                 continue;
             }
             let keeps = lasts && !rendered.varies && data.is_none();
-            let deadline = if keeps { thread.first_deadline(engine, 0, &keys) } else { None };
+            let has_end = keeps || !rendered.blocks.is_empty();
+            let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
             let deadline_ms = deadline.unwrap_or(i64::MAX);
             let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
             let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
@@ -165,5 +228,6 @@ fn asked(
         headers: head.fields().map(text).collect(),
         params,
         data,
+        live: false,
     }
 }

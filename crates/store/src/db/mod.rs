@@ -157,6 +157,13 @@ impl<'a> Db<'a> {
         self.cx.now
     }
 
+    /// The same for what is noted and never expires, such as the delivery of a stream's entry: on a thread that applies
+    /// a primary's commands [`now`](Self::now) is before all deadlines.
+    #[inline]
+    pub fn wall(&self) -> i64 {
+        self.cx.wall
+    }
+
     /// The first key of a command that has just one, with its hash: costs nothing.
     #[inline(always)]
     pub fn first_key<'k>(&self, bytes: &'k [u8]) -> Key<'k> {

@@ -5,6 +5,7 @@
 //! it, as `apus_…`: the costs of commands by phase, and each thread's part.
 
 mod names;
+mod replication;
 mod web;
 
 use std::fmt::{Display, Write as _};
@@ -120,6 +121,7 @@ fn page(info: &str, shared: &Shared) -> String {
     }
     commands(&info, &mut page);
     databases(&info, &mut page);
+    replication::put(&info, &mut page);
     outside_of_info(engine, &mut page);
     costs(engine, &mut page);
     threads(engine, &mut page);

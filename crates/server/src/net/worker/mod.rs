@@ -82,10 +82,10 @@ pub(crate) struct Worker {
     /// Clients that are fed, and when they last were, in monotonic nanoseconds.
     pub(super) fed: Vec<u64>,
     pub(super) fed_ns: u64,
-    /// Changes wait to be sent to them.
-    owes: bool,
+    /// Changes gather for them, for so many nanoseconds at most.
+    gathers: Option<u64>,
     /// What answers the connections for pages; made for the first of them.
-    web: Option<Box<Responder>>,
+    pub(super) web: Option<Box<Responder>>,
 }
 
 /// A connection that has been read and not executed yet.
@@ -137,7 +137,7 @@ impl Worker {
             give_back: GiveBack::default(),
             fed: Vec::new(),
             fed_ns: 0,
-            owes: false,
+            gathers: None,
             web: None,
         }
     }
@@ -156,11 +156,14 @@ impl Worker {
         loop {
             let now = self.thread.mono();
             let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
-            let wait = if at_once || self.thread.ready() > 0 || went_on_held || self.owes {
+            let wait = if at_once || self.thread.ready() > 0 || went_on_held {
                 Duration::ZERO
             } else {
-                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
-                self.timers.peek().map_or(cron, |Reverse((at, _))| {
+                let cron = next_cron.saturating_sub(now).min(self.gathers.unwrap_or(u64::MAX));
+                let cron = Duration::from_nanos(cron);
+                let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+                let due = self.web.as_ref().and_then(|web| web.outlets.first_due());
+                timer.into_iter().chain(due).min().map_or(cron, |at| {
                     let left = at.saturating_sub(engine.clock.wall_ms() as i64);
                     cron.min(Duration::from_millis(left.max(0) as u64 + 1))
                 })
@@ -216,11 +219,13 @@ impl Worker {
             self.shake_hands();
             self.read_mail();
             self.time_out();
+            self.turn_streams();
             engine.journal.turn_over(&self.inbox.worker);
             went_on_held = self.release();
-            self.owes = self.feed(events.is_empty());
+            self.gathers = self.feed(events.is_empty());
             self.thread.send_mail(engine);
             self.send_pushes();
+            self.flush_streams();
             self.thread.relieve(engine);
             self.resume_crowded();
             if self.shared.stopping() {
@@ -288,6 +293,7 @@ impl Worker {
         let id = c.session.client.id;
         self.places.remove(&id);
         self.end_feeding(&c);
+        self.end_stream(&mut c);
         let engine = &self.shared.engine;
         self.thread.leave(engine, &mut c.session);
         if c.session.monitor {

@@ -34,7 +34,7 @@ impl Worker {
             }
             if let Some(web) = &c.web {
                 let active = c.session.client.active_ms.load(Relaxed);
-                if web.is_overdue(&engine.config, now, active) {
+                if web.is_overdue(&engine.config, now, active, c.unsent() > 0) {
                     close.push(i);
                 }
                 continue;
@@ -98,6 +98,8 @@ impl Worker {
         while self.thread.ready() > 0 {
             self.send_pushes();
         }
+        self.feed_all();
+        self.stop_streams();
         // No new input is looked for: only the work that did not fit one turn goes on.
         let mut events = Events::with_capacity(256);
         while engine.clock.monotonic_ns() < deadline

@@ -1,0 +1,432 @@
+use super::duration::parse_duration;
+use super::row::{Kind, Row};
+use super::tree::flat;
+use super::{DataFormat, Endpoint, FromResp, RecoveryMode, load, reference, rows};
+use crate::code::{Disconnect, Error, Refusal};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn problems(value: &Value) -> Vec<String> {
+    load(value.to_string().as_bytes(), &[]).expect_err("it must not load").problems
+}
+
+fn notes(value: &Value) -> Vec<String> {
+    let loaded = load(value.to_string().as_bytes(), &[]).expect("it loads");
+    loaded.notes.into_iter().map(|note| note.path).collect()
+}
+
+fn loaded(value: &Value) -> super::Options {
+    std::sync::Arc::into_inner(load(value.to_string().as_bytes(), &[]).expect("it loads").options)
+        .expect("alone")
+}
+
+/// The row at a path.
+fn row(path: &str) -> Option<&'static Row> {
+    let mut rows = rows::ROOT;
+    let mut found = None;
+    for name in path.split('.') {
+        found = Some(flat(rows).into_iter().find(|row| row.name == name.trim_end_matches("[]"))?);
+        rows = match found?.kind {
+            Kind::Group(inner) | Kind::List(inner) => inner,
+            _ => &[],
+        };
+    }
+    found
+}
+
+/// tests/options/centrifugo.txt is made from Centrifugo's own structures by tests/options/extract.py.
+#[test]
+fn every_option_of_centrifugo_is_known_with_its_type_and_default() {
+    let mut wrong = Vec::new();
+    for line in include_str!("../../tests/options/centrifugo.txt").lines() {
+        let mut words = line.split(' ');
+        let (path, kind, default) =
+            (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let default = if default == "-" { "" } else { default };
+        let Some(row) = row(path) else {
+            wrong.push(format!("{path} is not known"));
+            continue;
+        };
+        let own = match row.kind {
+            Kind::Bool => "bool",
+            Kind::Int => "int",
+            Kind::Text => "text",
+            Kind::Texts => "texts",
+            Kind::Duration => "duration",
+            Kind::Map => "map",
+            Kind::List(_) => "list",
+            Kind::Group(_) | Kind::Any => "group",
+        };
+        let is_same = match row.kind {
+            Kind::Duration => parse_duration(row.default) == parse_duration(default),
+            // The addresses of stores, which are not here.
+            Kind::Texts => true,
+            Kind::Int => row.default.parse().unwrap_or(0) == default.parse().unwrap_or(0),
+            _ => row.default == default,
+        };
+        if own != kind || !is_same {
+            wrong.push(format!("{path} is {own} {:?} and not {kind} {default:?}", row.default));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_are_lower_case_and_alone_in_their_group() {
+    fn check(rows: &'static [Row], path: &str) {
+        let rows = flat(rows);
+        for (index, row) in rows.iter().enumerate() {
+            assert!(
+                row.name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+            );
+            assert!(
+                !rows[..index].iter().any(|other| other.name == row.name),
+                "{path}.{} twice",
+                row.name
+            );
+            if let Kind::Group(inner) | Kind::List(inner) = row.kind {
+                check(inner, row.name);
+            }
+        }
+    }
+    check(rows::ROOT, "");
+}
+
+#[test]
+fn without_a_file_there_are_defaults() {
+    let options = loaded(&json!({}));
+    assert_eq!(options.client.ping_interval, Some(Duration::from_secs(25)));
+    assert_eq!(options.client.pong_timeout, Some(Duration::from_secs(8)));
+    assert_eq!(options.client.channel_limit, 128);
+    assert_eq!(options.client.queue_max_size, 1 << 20);
+    assert_eq!(options.channel.private_prefix, "$");
+    assert_eq!(options.channel.without_namespace.history_meta_ttl, Duration::from_secs(720 * 3600));
+    assert!(options.websocket.enabled && options.http_api.enabled);
+    assert!(!options.sse.enabled && !options.uni_sse.stream.enabled && !options.emulation.enabled);
+    assert!(!options.client.allowed_origins.allows(Some("https://example.com")));
+    assert_eq!(options.http_api.prefix, "/api");
+}
+
+#[test]
+fn an_existing_file_loads() {
+    let file = json!({
+        "http_server": {"port": "8000", "internal_port": 9000},
+        "engine": {"type": "redis", "redis": {"address": ["redis:6379"]}},
+        "log": {"level": "debug"},
+        "admin": {"enabled": true, "password": "p", "secret": "s"},
+        "client": {
+            "token": {"hmac_secret_key": "secret"},
+            "allowed_origins": ["https://*.example.com"],
+            "subscribe_to_user_personal_channel": {"enabled": true, "personal_channel_namespace": "personal"},
+            "proxy": {"refresh": {"enabled": true, "endpoint": "http://app/refresh", "http_headers": ["Cookie"]}}
+        },
+        "http_api": {"key": "k"},
+        "sse": {"enabled": true},
+        "channel": {
+            "proxy": {"subscribe": {"endpoint": "https://app/subscribe", "timeout": "3s"}},
+            "without_namespace": {"allow_subscribe_for_client": true},
+            "namespaces": [
+                {"name": "personal", "presence": true},
+                {"name": "chat", "history_size": 100, "history_ttl": "5m", "force_recovery": true,
+                 "force_recovery_mode": "cache", "allowed_delta_types": ["fossil"], "channel_regex": "^[a-z]+$",
+                 "subscribe_proxy_enabled": true, "publish_proxy_enabled": true, "publish_proxy_name": "app",
+                 "publication_data_format": "json_object"}
+            ]
+        },
+        "proxies": [{"name": "app", "endpoint": "function:decide", "http": {
+            "static_headers": [{"key": "X-A", "value": "b"}],
+            "status_to_code_transforms": [
+                {"status_code": 404, "to_error": {"code": 1404, "message": "gone", "temporary": true}},
+                {"status_code": 403, "to_disconnect": {"code": 4503, "reason": "no"}}
+            ]
+        }}],
+        "rpc": {"namespaces": [{"name": "app", "proxy_enabled": true, "proxy_name": "app"}], "ping": {"enabled": true}}
+    });
+    let options = loaded(&file);
+    let chat = &options.channel.namespaces["chat"];
+    assert_eq!((chat.history_size, chat.history_ttl), (100, Duration::from_secs(300)));
+    assert_eq!(
+        (chat.recovery_mode, chat.publication_data_format),
+        (RecoveryMode::Cache, DataFormat::JsonObject)
+    );
+    assert!(chat.delta_fossil && chat.has_history());
+    let subscribe = chat.subscribe_proxy.as_ref().expect("a proxy");
+    assert_eq!(subscribe.endpoint, Endpoint::Http("https://app/subscribe".into()));
+    assert_eq!(subscribe.timeout, Duration::from_secs(3));
+    let app = chat.publish_proxy.as_ref().expect("a proxy");
+    assert_eq!((app.name.as_str(), &app.endpoint), ("app", &Endpoint::Function("decide".into())));
+    assert_eq!(app.static_headers, [("X-A".to_owned(), "b".to_owned())]);
+    assert_eq!(
+        app.status_transforms.iter().map(|transform| transform.to.clone()).collect::<Vec<_>>(),
+        [
+            Refusal::Error(Error { code: 1404, message: "gone".into(), temporary: true }),
+            Refusal::Disconnect(Disconnect { code: 4503, reason: "no".into() })
+        ]
+    );
+    let refresh = options.client.refresh_proxy.as_ref().expect("a proxy");
+    assert_eq!(refresh.http_headers, ["cookie"]);
+    assert!(options.sse.enabled && options.emulation.enabled && !options.http_stream.enabled);
+    assert_eq!(options.rpc.ping_method.as_deref(), Some("ping"));
+    let mut paths = notes(&file);
+    paths.sort();
+    assert_eq!(paths, ["admin", "engine", "http_server", "http_server.internal_port", "log"]);
+}
+
+#[test]
+fn what_does_nothing_is_noted_once_with_its_reason() {
+    let file = json!({
+        "engine": {"type": "redis", "redis": {"address": "r:1", "prefix": "p"}},
+        "grpc_api": {"enabled": false},
+        "log": {"level": "info"},
+        "websocket": {"compression": true},
+        "channel": {"namespaces": [{"name": "maps", "subscription_type": "map", "map": {"mode": "persistent"}}]},
+        "http_api": {"key": "k"},
+        "client": {"token": {"hmac_secret_key": "s"}}
+    });
+    let mut paths = notes(&file);
+    paths.sort();
+    assert_eq!(
+        paths,
+        [
+            "channel.namespaces[0].map",
+            "channel.namespaces[0].subscription_type",
+            "engine",
+            "websocket.compression"
+        ]
+    );
+    assert!(!loaded(&file).channel.namespaces["maps"].is_available);
+}
+
+#[test]
+fn errors_name_the_option_and_what_it_must_be() {
+    for (file, expected) in [
+        (
+            json!({"client": {"ping_intervall": "1s"}}),
+            "`client.ping_intervall` is no option; did you mean `ping_interval`?",
+        ),
+        (json!({"chanel": {}}), "`chanel` is no option; did you mean `channel`?"),
+        (json!({"xyzzy": 1}), "`xyzzy` is no option"),
+        (
+            json!({"client": {"ping_interval": "1 second"}}),
+            "`client.ping_interval` must be a duration as \"25s\" or \"1m30s\"",
+        ),
+        (
+            json!({"client": {"ping_interval": 25}}),
+            "`client.ping_interval` must be a duration as \"25s\" or \"1m30s\"",
+        ),
+        (
+            json!({"client": {"channel_limit": "many"}}),
+            "`client.channel_limit` must be an integer, and is a string",
+        ),
+        (
+            json!({"client": {"insecure": []}}),
+            "`client.insecure` must be true or false, and is a list",
+        ),
+        (json!({"client": []}), "`client` must be an object, and is a list"),
+        (
+            json!({"channel": {"namespaces": {}}}),
+            "`channel.namespaces` must be a list of objects, and is an object",
+        ),
+        (
+            json!({"channel": {"namespaces": [1]}}),
+            "`channel.namespaces[0]` must be an object, and is a number",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "history_size": 1}]}}),
+            "`channel.namespaces[0]`: a history needs both `history_size` and `history_ttl`",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "history_size": 1, "history_ttl": "1500ms"}]}}),
+            "`channel.namespaces[0].history_ttl` must be whole seconds",
+        ),
+        (
+            json!({"channel": {"without_namespace": {"force_recovery": true}}}),
+            "`channel.without_namespace`: `force_recovery` needs `history_size` and `history_ttl`",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab"}, {"name": "ab"}]}}),
+            "`channel.namespaces[1].name`: there are two namespaces \"ab\"",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "a:b"}]}}),
+            "`channel.namespaces[0].name` must have at least two characters of A-Z, a-z, 0-9, `-`, `_`, `.`",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "channel_regex": "("}]}}),
+            "`channel.namespaces[0].channel_regex`: unclosed group",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "force_recovery_mode": "x"}]}}),
+            "`channel.namespaces[0].force_recovery_mode` must be one of stream, cache, and is \"x\"",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "allowed_delta_types": ["x"]}]}}),
+            "`channel.namespaces[0].allowed_delta_types` must be fossil, and has \"x\"",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "subscribe_proxy_name": "who"}]}}),
+            "`channel.namespaces[0].subscribe_proxy_name`: there is no proxy \"who\"",
+        ),
+        (
+            json!({"channel": {"namespaces": [{"name": "ab", "subscribe_proxy_enabled": true}]}}),
+            "`channel.proxy.subscribe.endpoint` is missing",
+        ),
+        (
+            json!({"client": {"subscribe_to_user_personal_channel": {"enabled": true, "personal_channel_namespace": "x"}}}),
+            "`client.subscribe_to_user_personal_channel.personal_channel_namespace`: there is no namespace \"x\"",
+        ),
+        (
+            json!({"client": {"subscribe_to_user_personal_channel": {"enabled": true, "single_connection": true}}}),
+            "`client.subscribe_to_user_personal_channel.single_connection` needs `presence` of the channel's namespace",
+        ),
+        (
+            json!({"client": {"token": {"rsa_public_key": "x"}}}),
+            "`client.token`: `rsa_public_key`: it is not PEM",
+        ),
+        (
+            json!({"client": {"allowed_origins": ["{"]}}),
+            "`client.allowed_origins`: \"{\" is no pattern: a brace is not closed",
+        ),
+        (
+            json!({"proxies": [{"name": "app", "endpoint": "http://a", "http": {"static_headers": {"A": "${CENTRIFUGO_VAR_X}"}}}]}),
+            "`proxies[0].http.static_headers` needs the variable CENTRIFUGO_VAR_X, which is not set",
+        ),
+    ] {
+        assert_eq!(problems(&file), [expected], "{file}");
+    }
+    assert!(load(b"{", &[]).unwrap_err().problems[0].contains("is not JSON"));
+    assert!(load(b"a: 1", &[]).unwrap_err().problems[0].contains("convert the file to JSON"));
+    assert_eq!(load(b"[]", &[]).unwrap_err().problems, ["the file must be a JSON object"]);
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    assert_eq!(problems(&json!({"client": {"insecure": {}, "x_y_z": 1}, "channel": 1})).len(), 3);
+}
+
+#[test]
+fn what_would_let_in_what_was_kept_out_stops_the_start() {
+    for file in [
+        json!({"http_server": {"tls": {"enabled": true}}}),
+        json!({"http_server": {"tls_autocert": {"enabled": true}}}),
+        json!({"client": {"proxy": {"connect": {"enabled": true, "endpoint": "grpc://app:1"}}}}),
+        json!({"proxies": [{"name": "app", "endpoint": "app:1"}]}),
+        json!({"http_api": {"insecure": true}, "http_server": {"internal_port": 9000}}),
+        json!({"user_block": {"enabled": true}}),
+        json!({"client": {"token": {"audience": "a", "audience_regex": "b"}}}),
+        json!({"client": {"token": {"jwks_public_endpoint": "https://{{t}}/k", "issuer_regex": "(?P<t>.+)"}}}),
+    ] {
+        assert_eq!(problems(&file).len(), 1, "{file}");
+    }
+    assert!(load(br#"{"http_server": {"tls": {"enabled": false}}}"#, &[]).is_ok());
+}
+
+#[test]
+fn the_environment_counts_more_than_the_file() {
+    let file = json!({
+        "client": {"ping_interval": "1s", "channel_limit": 5},
+        "channel": {"namespaces": [{"name": "my-chat.1", "history_size": 1, "history_ttl": "1s"}]},
+    });
+    let variables = [
+        ("CENTRIFUGO_CLIENT_PING_INTERVAL", "2s"),
+        ("CENTRIFUGO_CLIENT_CHANNEL_LIMIT", ""),
+        ("CENTRIFUGO_CLIENT_TOKEN_HMAC_SECRET_KEY", "secret"),
+        ("CENTRIFUGO_CLIENT_ALLOWED_ORIGINS", "https://a.example https://b.example"),
+        ("CENTRIFUGO_CLIENT_INSECURE", "true"),
+        ("CENTRIFUGO_CHANNEL_NAMESPACES_MY_CHAT_1_HISTORY_SIZE", "7"),
+        ("CENTRIFUGO_PROXIES", r#"[{"name":"app","endpoint":"http://a"}]"#),
+        ("CENTRIFUGO_PROXIES_APP_TIMEOUT", "9s"),
+        ("CENTRIFUGO_CHANNEL_WITHOUT_NAMESPACE_PUBLISH_PROXY_NAME", "app"),
+        ("CENTRIFUGO_CHANNEL_WITHOUT_NAMESPACE_PUBLISH_PROXY_ENABLED", "1"),
+        ("CENTRIFUGO_CLIENT_PINGINTERVAL", "2s"),
+        ("CENTRIFUGO_VAR_X", "1"),
+        ("CENTRIFUGO_SERVICE_HOST", "1"),
+        ("HOME", "/"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let loaded = load(file.to_string().as_bytes(), &variables).expect("it loads");
+    let options = &loaded.options;
+    assert_eq!(options.client.ping_interval, Some(Duration::from_secs(2)));
+    assert_eq!(options.client.channel_limit, 5, "an empty variable is not set");
+    assert!(options.client.token.has_keys() && options.client.insecure);
+    assert!(options.client.allowed_origins.allows(Some("https://b.example")));
+    assert_eq!(options.channel.namespaces["my-chat.1"].history_size, 7);
+    let proxy = options.channel.without_namespace.publish_proxy.as_ref().expect("a proxy");
+    assert_eq!(proxy.timeout, Duration::from_secs(9));
+    let notes: Vec<&str> = loaded.notes.iter().map(|note| note.path.as_str()).collect();
+    assert_eq!(notes, ["CENTRIFUGO_CLIENT_PINGINTERVAL", "http_api.key", "client.insecure"]);
+}
+
+#[test]
+fn zero_is_not_set_and_below_zero_is_none_as_in_centrifugo() {
+    let options = loaded(&json!({
+        "client": {"channel_limit": 0, "ping_interval": "0s", "stale_close_delay": "-1s", "queue_max_size": -1},
+        "channel": {"private_prefix": ""}
+    }));
+    assert_eq!(options.client.channel_limit, 128);
+    assert_eq!(options.client.ping_interval, Some(Duration::from_secs(25)));
+    assert_eq!((options.client.stale_close_delay, options.client.queue_max_size), (None, 0));
+    assert_eq!(options.channel.private_prefix, "$");
+}
+
+#[test]
+fn values_may_be_written_as_text_and_names_in_any_case() {
+    let options = loaded(
+        &json!({"Client": {"CHANNEL_LIMIT": "7", "insecure": "true", "allowed_origins": "*"}}),
+    );
+    assert_eq!(options.client.channel_limit, 7);
+    assert!(options.client.insecure && options.client.allowed_origins.allows_all());
+}
+
+#[test]
+fn additions_have_their_options() {
+    let options = loaded(&json!({"channel": {"namespaces": [
+        {"name": "log", "topic": "audit-{channel}", "publish_from_resp": "wrap", "batch_max_delay": "20ms", "force_recovery": true}
+    ]}}));
+    let log = &options.channel.namespaces["log"];
+    assert_eq!(log.topic.as_deref(), Some("audit-{channel}"));
+    assert_eq!(
+        (log.publish_from_resp, log.batch_max_delay),
+        (FromResp::Wrap, Duration::from_millis(20))
+    );
+    assert!(log.has_history() && log.allow_channel_compaction);
+    let off =
+        loaded(&json!({"channel": {"without_namespace": {"allow_channel_compaction": false}}}));
+    assert!(!off.channel.without_namespace.allow_channel_compaction);
+}
+
+#[test]
+fn rates_are_read() {
+    let options = loaded(&json!({"client": {"rate_limit": {"client_command": {
+        "enabled": true,
+        "total": {"enabled": true, "buckets": [{"interval": "1s", "rate": 20}]},
+        "publish": {"enabled": true, "buckets": [{"interval": "1s", "rate": 1}]},
+        "rpc": {"enabled": false, "buckets": [{"interval": "1s", "rate": 1}]}
+    }}}}));
+    assert_eq!(options.client.rate_limit.total[0].rate, 20);
+    assert_eq!(options.client.rate_limit.commands.len(), 1);
+    let file = json!({"client": {"rate_limit": {"client_command": {"enabled": true, "publish": {"enabled": true, "buckets": [{"rate": 1}]}}}}});
+    assert_eq!(
+        problems(&file),
+        [
+            "`client.rate_limit.client_command.publish.buckets[0]` needs `interval` and `rate` above zero"
+        ]
+    );
+}
+
+/// With LIVE_OPTIONS_WRITE set the page is written.
+#[test]
+fn the_reference_is_the_table() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/live-options.md");
+    let page = reference();
+    if std::env::var_os("LIVE_OPTIONS_WRITE").is_some() {
+        std::fs::write(path, &page).expect("the page can be written");
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        written == page,
+        "docs/live-options.md is not what the table says: LIVE_OPTIONS_WRITE=1 cargo test -p live"
+    );
+}

@@ -1,0 +1,32 @@
+//! Questions to applications: what a proxy or a function in the store is asked, and what its answer comes to. The
+//! JSON is that of Centrifugo's proxies.
+//!
+//! ```text
+//!  Step::Proxy ─► request.rs: JSON, headers ─► HTTP or FCALL ─► Outcome ─► answer.rs: an answer, or a Refusal
+//! ```
+//!
+//! A function in the store is called with the kind of event as its key-less first argument and the request's JSON as
+//! the second, and replies with the response's JSON: `FCALL name 0 publish '{…}'`.
+
+mod answer;
+mod request;
+
+pub use answer::{
+    ConnectAnswer, PublishAnswer, Refreshed, Retry, connect, publish, refresh, rpc, sub_refresh,
+    subscribe,
+};
+pub use request::{Caller, Event, headers, request};
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A response: the status 200 and its body, or a function's reply.
+    Answer(Vec<u8>),
+    /// Another status.
+    Status(u16),
+    /// No response, and why.
+    Failed(String),
+}
+
+/// Most bytes of a response.
+pub const ANSWER_MAX: usize = 4 << 20;

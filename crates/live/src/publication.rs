@@ -1,0 +1,48 @@
+//! What a PUBLISH of Redis's protocol is to browsers: bytes that may be anything, for clients that read JSON.
+
+use crate::json::base64;
+use crate::options::FromResp;
+use std::borrow::Cow;
+
+/// The publication that a message becomes; `None`: it does not go out.
+#[must_use]
+pub fn from_resp(how: FromResp, message: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(message).is_ok();
+    match how {
+        FromResp::Off => None,
+        FromResp::Binary => Some(Cow::Borrowed(message)),
+        FromResp::Json | FromResp::Wrap if is_json() => Some(Cow::Borrowed(message)),
+        FromResp::Json => None,
+        FromResp::Wrap => {
+            let text = match std::str::from_utf8(message) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => Cow::Owned(base64(message)),
+            };
+            serde_json::to_vec(&text).ok().map(Cow::Owned)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_resp;
+    use crate::options::FromResp;
+
+    #[test]
+    fn messages_are_json_or_become_it_or_stay_away() {
+        for (message, json, wrapped) in [
+            (&b"{\"a\":1}"[..], Some(&b"{\"a\":1}"[..]), &b"{\"a\":1}"[..]),
+            (b"7", Some(b"7"), b"7"),
+            (b"hello", None, b"\"hello\""),
+            (b"a\nb\"", None, b"\"a\\nb\\\"\""),
+            (b"", None, b"\"\""),
+            (b"{", None, b"\"{\""),
+            (b"\xff\x00", None, b"\"/wA=\""),
+        ] {
+            assert_eq!(from_resp(FromResp::Off, message), None);
+            assert_eq!(from_resp(FromResp::Json, message).as_deref(), json);
+            assert_eq!(from_resp(FromResp::Wrap, message).as_deref(), Some(wrapped));
+            assert_eq!(from_resp(FromResp::Binary, message).as_deref(), Some(message));
+        }
+    }
+}

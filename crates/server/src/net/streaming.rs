@@ -1,0 +1,191 @@
+//! Connections of the web port that have become streams: behind the head of an answer comes what the
+//! producers of the thread append ([`Outlets`](super::outlets::Outlets)), until one side ends.
+//!
+//! The protocol of a stream is a [`Streaming`]: it is given what the client sends, its own times, and the
+//! end. Live page blocks, Server-Sent Events, HTTP streams and WebSockets are such.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use engine::Thread;
+
+use super::answer::Turn;
+use super::conn::{Conn, INPUT};
+use super::web::{Io, WebConn, gate, receive};
+use super::worker::Worker;
+use crate::Shared;
+use crate::web::Responder;
+
+/// Where a handler is called.
+pub(crate) struct At<'a> {
+    /// The client number of its connection.
+    pub(crate) id: u64,
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) thread: &'a mut Thread,
+    /// The thread's state of the web port: the outlets, and the producers.
+    pub(crate) web: &'a mut Responder,
+}
+
+/// The protocol of a stream. All calls come on the thread of its connection.
+pub(crate) trait Streaming: Send {
+    /// The head of the answer has been written, and bytes may be appended.
+    fn begin(&mut self, at: &mut At<'_>);
+
+    /// Input has come. Returns how much of it is dealt with: the rest comes again with what follows.
+    /// A stream in one direction ignores what its client sends.
+    fn input(&mut self, _at: &mut At<'_>, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    /// The time has come that was asked for with [`Outlets::call_at`](super::outlets::Outlets::call_at).
+    fn due(&mut self, _at: &mut At<'_>) {}
+
+    /// The client does not take what it is sent, and something was left out. The connection ends behind what this
+    /// appends with [`Outlets::end`](super::outlets::Outlets::end), and without that at once.
+    fn slow(&mut self, _at: &mut At<'_>) {}
+
+    /// The server stops; as [`slow`](Self::slow).
+    fn stop(&mut self, _at: &mut At<'_>) {}
+
+    /// The connection is gone. Nothing is sent any more.
+    fn ended(&mut self, at: &mut At<'_>);
+}
+
+/// The turn of a connection that is a stream.
+pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Turn> {
+    let id = c.session.client.id;
+    io.responder.outlets.note_unsent(id, c.unsent());
+    if c.is_closing() || c.hangup && c.unsent() > 0 {
+        // A client that closes its side while something waits for it does not want it.
+        return Ok(Turn::Close);
+    }
+    if io.responder.outlets.is_ending(id) {
+        c.buf = Vec::new();
+        return Ok(Turn::Keep);
+    }
+    // What a client has to take comes first: from one that takes nothing, nothing is read.
+    if c.unsent() > 0 || c.gate.is_some() || !c.readable && c.buf.is_empty() {
+        return Ok(Turn::Keep);
+    }
+    let left = c.buf.len();
+    io.input[..left].copy_from_slice(&c.buf);
+    let mut have = left;
+    if c.readable && left < INPUT {
+        have += receive(io, c, left)?;
+    }
+    let acted = io.thread.worker().lane.acted();
+    let term = io.shared.engine.replication.acks.term();
+    let input = std::mem::take(io.input);
+    let consumed = match &mut web.stream {
+        Some(stream) if have > 0 => {
+            let Io { shared, thread, responder, .. } = &mut *io;
+            stream.input(&mut At { id, shared, thread, web: responder }, &input[..have])
+        }
+        _ => have,
+    };
+    c.buf.clear();
+    c.buf.extend_from_slice(&input[consumed.min(have)..have]);
+    if c.buf.is_empty() {
+        c.buf = Vec::new();
+    }
+    let full = c.buf.len() >= INPUT;
+    *io.input = input;
+    c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
+    if io.responder.outlets.appended(id) > 0 && !gate(io, c, acted, term) {
+        return Ok(Turn::Close);
+    }
+    Ok(if full || c.hangup && !c.readable {
+        Turn::Close
+    } else if c.readable {
+        Turn::Again
+    } else {
+        Turn::Keep
+    })
+}
+
+impl Worker {
+    /// Calls handlers whose time has come, and gives the producers their turn.
+    pub(super) fn turn_streams(&mut self) {
+        let Some(web) = &mut self.web else { return };
+        web.turn(&self.shared, &mut self.thread);
+        let now = self.thread.cx.now;
+        while let Some(id) = self.web.as_mut().and_then(|web| web.outlets.next_due(now)) {
+            self.with_stream(id, |stream, at| stream.due(at));
+        }
+    }
+
+    /// Sends what was appended since the last turn.
+    pub(super) fn flush_streams(&mut self) {
+        while let Some(w) = self.web.as_mut().and_then(|web| web.outlets.next()) {
+            let Some(&i) = self.places.get(&w.id) else { continue };
+            let stats = &self.inbox.worker.stats;
+            let c = &mut *self.conns[i];
+            let mut out = w.out;
+            let sent = c.send(&mut out);
+            let unsent = c.unsent();
+            if let Some(web) = &mut self.web {
+                web.outlets.recycle(out);
+                web.outlets.note_unsent(w.id, unsent);
+            }
+            let Ok(n) = sent else {
+                self.close(i);
+                continue;
+            };
+            c.note_sent(stats, n, self.thread.cx.now);
+            if unsent > 0 && self.thread.evict_clients(&self.shared.engine, &c.session.client) {
+                self.close(i);
+                continue;
+            }
+            if w.full {
+                self.with_stream(w.id, |stream, at| stream.slow(at));
+                self.end_unless_it_ends(w.id);
+            } else if w.ending
+                && let Some(mut web) = c.web.take()
+            {
+                let turn = web.ends(c, self.thread.cx.now);
+                c.web = Some(web);
+                self.follow(i, turn);
+            }
+        }
+    }
+
+    /// The server stops: all streams end.
+    pub(super) fn stop_streams(&mut self) {
+        let ids: Vec<u64> = self.web.as_ref().map(|web| web.outlets.ids()).unwrap_or_default();
+        for id in ids {
+            self.with_stream(id, |stream, at| stream.stop(at));
+            self.end_unless_it_ends(id);
+        }
+        self.flush_streams();
+    }
+
+    /// A connection whose handler has not said how it ends ends at once.
+    fn end_unless_it_ends(&mut self, id: u64) {
+        if self.web.as_ref().is_some_and(|web| !web.outlets.is_ending(id))
+            && let Some(&i) = self.places.get(&id)
+        {
+            self.close(i);
+        }
+    }
+
+    /// Calls the handler of a stream.
+    fn with_stream(&mut self, id: u64, f: impl FnOnce(&mut dyn Streaming, &mut At<'_>)) {
+        let Some(&i) = self.places.get(&id) else { return };
+        let Some(stream) = self.conns[i].web.as_mut().and_then(|w| w.stream.as_deref_mut()) else {
+            return;
+        };
+        if let Some(web) = self.web.as_deref_mut() {
+            f(stream, &mut At { id, shared: &self.shared, thread: &mut self.thread, web });
+        }
+    }
+
+    /// Tells the handler of a closed connection.
+    pub(super) fn end_stream(&mut self, c: &mut Conn) {
+        let Some(mut stream) = c.web.as_mut().and_then(|w| w.stream.take()) else { return };
+        let Some(web) = self.web.as_deref_mut() else { return };
+        let id = c.session.client.id;
+        web.outlets.remove(id);
+        stream.ended(&mut At { id, shared: &self.shared, thread: &mut self.thread, web });
+    }
+}
