@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The web port against nginx: the rows of the table in docs/pages.md.
 
-usage: web.py [--apus PATH] [--nginx PATH] [--seconds S] [--reps N] [--json FILE] ROW…   (all rows without one)
+usage: web.py [--apus PATH] [--nginx PATH] [--mime FILE] [--seconds S] [--reps N] [ROW…]   (all rows without one)
 
-Rows: page page16 changed changed16 file small large idle resp latency
+Rows: page page16 file large changed changed16 idle resp latency
 
 Servers run on core 0, the load on core 1. Servers of a row are driven one after another in short runs that
 alternate, and medians are reported. nginx runs twice: tuned (no log, open_file_cache, sendfile off) and with the
@@ -13,10 +13,9 @@ settings of Debian's package; both with one worker on core 0. It serves the very
 import argparse
 import json
 import os
-import re
+import resource
 import shutil
 import socket
-import statistics
 import subprocess
 import tempfile
 import time
@@ -158,17 +157,133 @@ def wait(port):
     raise SystemExit(f"nothing listens on {port}")
 
 
+HTTP_ROWS = {
+    # name: (what, path for each server, targets, pipeline, floors)
+    "page": ("page unchanged, depth 1", "/page", ["apus", "tuned", "debian"], 1, {"tuned": 1.25, "debian": 2.2}),
+    "page16": ("page unchanged, depth 16", "/page", ["apus", "tuned"], 16, {"tuned": 3}),
+    "file": ("the same bytes as a file of 4 KiB, depth 1", "/small.txt", ["apus", "tuned"], 1, {"tuned": 1.2}),
+    "large": ("file of 1 MiB, depth 1", "/large.bin", ["apus", "tuned"], 1, {"tuned": 1}),
+}
+
+
+def by_target(found):
+    return {r["target"]: r for r in found["results"]}
+
+
+def rate(result):
+    return result["rps"]
+
+
+def say(row, text, ratios):
+    """ratios: name, value, floor, whether more is better."""
+    parts = []
+    for name, value, floor, more in ratios:
+        ok = value >= floor if more else value <= floor
+        parts.append(f"{value:.2f}x {name} (floor {floor}x{'' if ok else ': MISSED'})")
+    print(f"{row:9} {text}: {'; '.join(parts)}", flush=True)
+
+
+def http_row(servers, row):
+    text, path, targets, depth, floors = HTTP_ROWS[row]
+    got = by_target(servers.bench("http", {n: PORTS[n] for n in targets}, ["-P", depth, path]))
+    for name in targets:
+        print(f"{'':9} {name}: {rate(got[name]):,.0f}/s, {got[name]['server_cpu_ns']} ns of CPU a request, p99 {got[name]['latency_ns']['p99'] / 1e3:.0f} us")
+    say(row, text, [(n, rate(got["apus"]) / rate(got[n]), floor, True) for n, floor in floors.items()])
+
+
+def changed_row(servers, row, depth, floor):
+    """A key changes before every request: the time of a rendering that is kept, and of a SET, one after another.
+
+    Addresses that differ have pages of their own, so that each is rendered and kept.
+    """
+    got = by_target(servers.bench("http", {"tuned": PORTS["tuned"]}, ["-P", depth, "/page"]))
+    made = by_target(servers.bench("http", {"apus": PORTS["apus"]}, ["-P", depth, "-r", 100_000_000, "/page?{rand}"]))
+    sets = by_target(servers.bench("kv", {"resp": PORTS["resp"]}, ["-P", depth, "--command", "SET site:title Shop"]))
+    both = 1 / (1 / rate(made["apus"]) + 1 / rate(sets["resp"]))
+    print(f"{'':9} tuned: {rate(got['tuned']):,.0f}/s; rendered: {rate(made['apus']):,.0f}/s; SET: {rate(sets['resp']):,.0f}/s")
+    say(row, f"a key changes before every request, depth {depth}", [("tuned", both / rate(got["tuned"]), floor, True)])
+
+
+def memory(pid):
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return 1024 * next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+
+def idle_row(servers):
+    count, each = 10_000, {}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 1000, count + 1000))
+    for name in ["apus", "tuned"]:
+        pid = servers.pid(name)
+        get = b"GET /small.txt HTTP/1.1\r\nHost: x\r\n\r\n"
+
+        def more(n, held):
+            for _ in range(n):
+                s = socket.create_connection(("127.0.0.1", PORTS[name]))
+                s.sendall(get)
+                while len(s.recv(65536)) == 65536:
+                    pass
+                held.append(s)
+
+        held = []
+        more(100, held)
+        before = memory(pid)
+        more(count, held)
+        time.sleep(1)
+        each[name] = (memory(pid) - before) / count
+        for s in held:
+            s.close()
+    print(f"{'':9} apus: {each['apus']:.0f} bytes, tuned: {each['tuned']:.0f} bytes")
+    say("idle", f"{count} idle connections, memory of each", [("tuned", each["apus"] / each["tuned"], 1, False)])
+
+
+def resp_row(servers):
+    targets = {"with": PORTS["resp"], "without": PORTS["plain"]}
+    got = by_target(servers.bench("kv", targets, ["-P", 16, "--command", "GET k"]))
+    say("resp", "GET at depth 16 with the web port idle", [("without", rate(got["with"]) / rate(got["without"]), 0.98, True)])
+
+
+def latency_row(servers):
+    """p99.9 of GET, one at a time, alone and while pages are asked for at half of what the server can."""
+    most = rate(by_target(servers.bench("http", {"apus": PORTS["apus"]}, ["/page"], 3))["apus"])
+    kv = ["-P", 1, "--command", "GET k", "-c", 10, "--rate", 2000]
+    alone = by_target(servers.bench("kv", {"resp": PORTS["resp"]}, kv))["resp"]
+    load = subprocess.Popen(pinned(1, [servers.args.apus, "bench", "http", "-p", PORTS["apus"], "--threads", 1, "--rate", int(most / 2),
+                                       "--duration", servers.args.seconds * servers.args.reps + 3, "-q", "/page"]), stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    loaded = by_target(servers.bench("kv", {"resp": PORTS["resp"]}, kv))["resp"]
+    load.kill()
+    load.wait()
+    alone, loaded = alone["latency_ns"]["p99.9"], loaded["latency_ns"]["p99.9"]
+    print(f"{'':9} {alone / 1e3:.0f} us alone, {loaded / 1e3:.0f} us with {most / 2:,.0f} pages/s")
+    say("latency", "p99.9 of GET while pages are served at half load", [("alone", loaded / alone, 2, False)])
+
+
+ROWS = {
+    **{row: lambda servers, row=row: http_row(servers, row) for row in HTTP_ROWS},
+    "changed": lambda servers: changed_row(servers, "changed", 1, 0.95),
+    "changed16": lambda servers: changed_row(servers, "changed16", 16, 1.2),
+    "idle": idle_row,
+    "resp": resp_row,
+    "latency": latency_row,
+}
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--apus", default="target/release/apus")
-    parser.add_argument("--nginx", default=shutil.which("nginx") or "")
+    parser.add_argument("--nginx", default=shutil.which("nginx"), required=not shutil.which("nginx"))
     parser.add_argument("--mime", default="/etc/nginx/mime.types")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--reps", type=int, default=7)
-    parser.add_argument("rows", nargs="*")
+    parser.add_argument("rows", nargs="*", metavar="ROW")
     args = parser.parse_args()
+    unknown = [row for row in args.rows if row not in ROWS]
+    if unknown:
+        parser.error(f"rows are: {' '.join(ROWS)}")
     with Servers(args) as servers:
-        print(servers.bench("http", {"apus": PORTS["apus"]}, ["/page"], 1))
+        print(f"page of {len(servers.page)} bytes")
+        for row in args.rows or ROWS:
+            ROWS[row](servers)
 
 
 if __name__ == "__main__":
