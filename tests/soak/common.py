@@ -111,11 +111,12 @@ class Client:
 class Server:
     """A server on a free port with a directory of its own; killed at the end of the `with`."""
 
-    def __init__(self, *options, reference=False):
+    def __init__(self, *options, reference=False, program=None):
         self.port = free_port()
         self.dir = tempfile.mkdtemp(prefix="soak-")
         self.log = os.path.join(self.dir, "log")
-        program = [shutil.which("redis-server")] if reference else [APUS, "serve"]
+        if program is None:
+            program = [shutil.which("redis-server")] if reference else [APUS, "serve"]
         args = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.dir, "--save", ""]
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(

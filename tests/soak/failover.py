@@ -9,6 +9,7 @@ pauses, cuts, manual failovers. See history.py for what is checked.
     tests/soak/failover.py --rounds 50                 # with the options: nothing may be found
     tests/soak/failover.py --rounds 50 --without       # without them: shows what is lost
     tests/soak/failover.py --rounds 5 --plain          # no partitions; no root
+    tests/soak/failover.py --clusters 4 --seconds 3600 # independent clusters at once, again and again; sums at the end
 """
 
 import argparse
@@ -236,8 +237,9 @@ class Cluster:
             time.sleep(0.2)
         raise TimeoutError(f"the Sentinels do not know the replicas: {known}")
 
-    def settle(self, patience=70):
+    def settle(self):
         """Waits until everybody names one primary and both others follow it; that primary."""
+        patience = self.o.patience
         deadline, why = time.monotonic() + patience, ""
         while time.monotonic() < deadline:
             try:
@@ -314,7 +316,7 @@ class Worker(threading.Thread):
                 getattr(self, self.job)()
                 if time.monotonic() > self.until:
                     self.drop()
-                time.sleep(self.rng.uniform(0.0005, 0.006))
+                time.sleep(self.rng.uniform(0.0005, 0.006) * self.cluster.o.pace)
             except Refused:
                 self.history.count("refused")
                 self.drop()
@@ -540,8 +542,9 @@ def run(options):
             w.join()
         primary = cluster.settle()
         found = history.check(Final(primary), TOTAL)
-        print(f"failovers {failovers}, faults {kinds}")
-        print("calls", history.counts)
+        print(f"TOTAL failovers {failovers} faults {sum(kinds.values())}", *(f"{k} {n}" for k, n in history.counts.items()),
+              *(f"{what.replace(' ', '-')} {len(which)}" for what, which in found.items()))
+        print(f"faults {kinds}")
         for what, which in found.items():
             ok = False
             print(f"FOUND {what}: {len(which)}, such as {which[:5]}")
@@ -560,6 +563,55 @@ def run(options):
     return 0 if ok else 1
 
 
+def run_many(options):
+    """Runs `--clusters` of these programs at a time, each with a seed of its own, until the time is over. Prints the sums
+    of their totals, and what those that found something have printed."""
+    end, seed = time.monotonic() + options.seconds, options.seed
+    sums, failed, lock = {"runs": 0}, [], threading.Lock()
+
+    def one(first):
+        number = first
+        while time.monotonic() < end:
+            words = [sys.executable, *without_clusters(sys.argv), "--seed", str(seed + number)]
+            words += ["--seconds", str(end - time.monotonic())]
+            number += options.clusters
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            with lock:
+                add_total(sums, done.stdout)
+                print(f"seed {words[-3]}: exit {done.returncode};", *(f"{k} {n}" for k, n in sums.items()), flush=True)
+                if done.returncode:
+                    failed.append(words[-3])
+                    print(done.stdout, flush=True)
+
+    threads = [threading.Thread(target=one, args=(n,)) for n in range(options.clusters)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    print("SUM", *(f"{k} {n}" for k, n in sums.items()), "failed seeds", failed)
+    return 1 if failed else 0
+
+
+def without_clusters(words):
+    """The command line of one of several programs."""
+    out, skip = [], False
+    for w in words:
+        if not skip and w != "--clusters":
+            out.append(w)
+        skip = w == "--clusters"
+    return out
+
+
+def add_total(sums, text):
+    """Adds the figures of the line that begins with TOTAL, if there is one."""
+    sums["runs"] += 1
+    for line in text.splitlines():
+        if line.startswith("TOTAL "):
+            words = line.split()[1:]
+            for name, n in zip(words[::2], words[1::2]):
+                sums[name] = sums.get(name, 0) + int(n)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rounds", type=int, default=20, help="faults")
@@ -575,7 +627,13 @@ def main():
     p.add_argument("--failover-timeout", type=int, default=3000)
     p.add_argument("--faults", default="", help="kinds of faults, with commas between")
     p.add_argument("--option", action="append", default=[], help="one more line of configuration")
+    p.add_argument("--patience", type=float, default=70, help="seconds for the cluster to be whole again after a fault")
+    p.add_argument("--pace", type=float, default=1, help="how many times longer the clients wait between calls")
+    p.add_argument("--clusters", type=int, default=1, help="how many at once")
     options = p.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if options.clusters > 1:
+        sys.exit(run_many(options))
     if not options.plain and not os.environ.get("APUS_FAILOVER_INSIDE"):
         os.environ["APUS_FAILOVER_INSIDE"] = "1"
         os.execvp("unshare", ["unshare", "-n", sys.executable, *sys.argv])

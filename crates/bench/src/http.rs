@@ -3,11 +3,10 @@
 //! Only the command line is its own: it makes requests, as bytes, and hands them over.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::kv::client::{Address, Login, Target};
-use crate::kv::options::{Options, number};
-use crate::kv::reel::{KEYS_MAX, Template};
+use crate::kv::options::{Options, Value, number};
+use crate::kv::reel::Template;
 use crate::kv::tests::Test;
 use crate::kv::tls::TlsOptions;
 use crate::words::{Word, Words};
@@ -60,6 +59,9 @@ pub fn main(args: &[String]) -> ExitCode {
     }
 }
 
+/// Requests of a pipeline at most.
+const DEPTH_MAX: usize = 10_000;
+
 /// What requests are made of.
 #[derive(Default)]
 struct Asked {
@@ -92,8 +94,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
         };
         let mut value = || words.value(&flag);
         if !(tls.take(&flag, &mut value)?
-            || what(&flag, &mut value, &mut asked, &mut o)?
-            || load(&flag, &mut value, &mut o)?
+            || what(&flag, &mut value, &mut asked)?
+            || o.load(&flag, &mut value)?
+            || o.report(&flag, &mut value)?
             || place_of(&flag, &mut value, &mut place, &mut o)?)
         {
             return Err(format!("there is no option {flag}; see apus bench http --help"));
@@ -112,6 +115,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
     if let Some((name, _)) = o.pids.iter().find(|(n, _)| o.targets.iter().all(|t| t.name != *n)) {
         return Err(format!("--server-pid: there is no target '{name}'"));
     }
+    if let Some(depth) = o.depths.iter().find(|depth| **depth > DEPTH_MAX) {
+        return Err(format!("-P {depth} is not a number from 1 to {DEPTH_MAX}"));
+    }
     o.random = o.keys > 0;
     o.keys = o.keys.max(1);
     o.threads = o.threads.min(o.connections);
@@ -119,12 +125,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
     Ok(o)
 }
 
-type Value<'a> = &'a mut dyn FnMut() -> Result<String, String>;
-
 /// Options of what is asked for; whether it was one.
-fn what(flag: &str, value: Value<'_>, asked: &mut Asked, o: &mut Options) -> Result<bool, String> {
+fn what(flag: &str, value: Value<'_>, asked: &mut Asked) -> Result<bool, String> {
     match flag {
-        "--help" => o.help = true,
         "--request" => {
             let text = value()?;
             let (weight, request) = match text.split_once('@') {
@@ -143,37 +146,6 @@ fn what(flag: &str, value: Value<'_>, asked: &mut Asked, o: &mut Options) -> Res
             }
             asked.fields.push(text);
         }
-        "-r" | "--keys" => o.keys = number(flag, &value()?, 1, KEYS_MAX)?,
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// Options of the load and the report; whether it was one.
-fn load(flag: &str, value: Value<'_>, o: &mut Options) -> Result<bool, String> {
-    match flag {
-        "-c" | "--connections" => o.connections = number(flag, &value()?, 1, 60_000)? as usize,
-        "--threads" => o.threads = number(flag, &value()?, 1, 1024)? as usize,
-        "-P" | "--pipeline" => {
-            let depth = |t: &str| Ok(number(flag, t, 1, 10_000)? as usize);
-            o.depths = value()?.split(',').map(depth).collect::<Result<_, String>>()?;
-        }
-        "-n" | "--count" => o.count = Some(number(flag, &value()?, 1, u64::MAX / 2)?),
-        "--duration" => {
-            let text = value()?;
-            let seconds = text.trim_end_matches('s').parse::<f64>().ok();
-            let seconds = seconds.filter(|s| *s > 0.0 && *s <= 1e6);
-            let seconds = seconds.ok_or(format!("--duration {text} is not in seconds"))?;
-            o.duration = Some(Duration::from_secs_f64(seconds));
-        }
-        "--rate" => o.rate = Some(number(flag, &value()?, 1, 1_000_000_000)?),
-        "--seed" => o.seed = number(flag, &value()?, 0, u64::MAX)?,
-        "-q" | "--quiet" => o.quiet = true,
-        "--csv" => o.csv = true,
-        "--json" => o.json = Some(value()?.into()),
-        "--timeline" => o.timeline = Some(value()?.into()),
-        "--plot" => o.plot = Some(value()?.into()),
-        "--reps" => o.reps = number(flag, &value()?, 1, 1000)? as usize,
         _ => return Ok(false),
     }
     Ok(true)

@@ -2,10 +2,11 @@
 
 use crate::command::Command;
 use crate::config::Config;
-use crate::connection::{Batch, Connection, Reply, Settings};
+use crate::connection::{Batch, Connection, Reply};
 use crate::convert::FromValue;
 use crate::dedicated::{Dedicated, has_more_than_replies};
 use crate::error::{Error, Result};
+use crate::metrics::Metrics;
 use crate::pipeline::{Pipeline, Transaction, check_shareable};
 use crate::request::{Response, Sender, Target, To};
 use crate::server::Server;
@@ -29,6 +30,13 @@ enum Topology {
     /// One server, or the master that sentinels name; and one of its replicas for what only reads, if that is wanted.
     Server(Arc<Server>, Option<Arc<Server>>),
     Cluster(Arc<Cluster>),
+}
+
+/// Where a cache reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'c> {
+    Server(&'c Arc<Server>),
+    Cluster(&'c Arc<Cluster>),
 }
 
 impl Client {
@@ -70,10 +78,29 @@ impl Client {
         self.send(command.into())
     }
 
+    #[cfg(not(feature = "tracing"))]
     #[inline]
     pub(crate) fn send(&self, command: Command) -> Response<'_> {
-        #[cfg(feature = "tracing")]
-        tracing::trace!(command = command.name(), "command");
+        self.route(command)
+    }
+
+    #[cfg(feature = "tracing")]
+    pub(crate) fn send(&self, command: Command) -> Response<'_> {
+        let span = crate::trace::command(&command, self.peer());
+        self.route(command).spanned(span)
+    }
+
+    /// What spans say of the server.
+    #[cfg(feature = "tracing")]
+    fn peer(&self) -> crate::trace::Peer<'_> {
+        match &self.topology {
+            Topology::Server(master, _) => master.peer(),
+            Topology::Cluster(_) => crate::trace::Peer { address: None, database: 0 },
+        }
+    }
+
+    #[inline]
+    fn route(&self, command: Command) -> Response<'_> {
         let flags = command.spec().flags;
         if flags.has(Flags::CONNECTION) || has_more_than_replies(command.spec()) {
             if let Err(error) = check_shareable(&command) {
@@ -143,11 +170,11 @@ impl Client {
         }
     }
 
-    /// How the connection of a cache is made.
-    pub(crate) fn settings_for_cache(&self) -> Result<Settings> {
+    /// Where a cache reads.
+    pub(crate) fn source(&self) -> Source<'_> {
         match &self.topology {
-            Topology::Server(master, _) => Ok(master.settings()),
-            Topology::Cluster(_) => Err(Error::usage("a cluster's client has no cache")),
+            Topology::Server(master, _) => Source::Server(master),
+            Topology::Cluster(cluster) => Source::Cluster(cluster),
         }
     }
 
@@ -175,40 +202,35 @@ impl Client {
     ///
     /// The connection cannot be made.
     pub async fn subscriber(&self) -> Result<Subscriber> {
-        self.server_for(None)?.subscriber().await
+        match &self.topology {
+            Topology::Server(master, _) => master.subscriber().await,
+            Topology::Cluster(cluster) => cluster.subscriber(None).await,
+        }
     }
 
-    /// A subscriber to sharded channels of the slot that a channel has.
+    /// A subscriber to sharded channels of the slot that a channel has; it goes with the slot when that moves.
     ///
     /// # Errors
     ///
     /// The connection cannot be made.
     pub async fn sharded_subscriber(&self, channel: impl AsRef<[u8]>) -> Result<Subscriber> {
-        self.server_for(Some(channel.as_ref()))?.subscriber().await
+        match &self.topology {
+            Topology::Server(master, _) => master.subscriber().await,
+            Topology::Cluster(cluster) => cluster.subscriber(Some(channel.as_ref())).await,
+        }
     }
 
     /// What the shared connections have done.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let mut metrics = Metrics::default();
-        let servers = match &self.topology {
+        let servers: Vec<Arc<Server>> = match &self.topology {
             Topology::Server(master, replica) => {
                 [master].into_iter().chain(replica).cloned().collect()
             }
             Topology::Cluster(cluster) => cluster.servers(),
         };
-        for (stats, pending) in servers.iter().flat_map(|server| server.stats()) {
-            metrics.commands += stats.commands;
-            metrics.replies += stats.replies;
-            metrics.discarded += stats.discarded;
-            metrics.timeouts += stats.timeouts;
-            metrics.writes += stats.writes;
-            metrics.reads += stats.reads;
-            metrics.connects += stats.connects;
-            metrics.repeated += stats.repeated;
-            metrics.pushes += stats.pushes;
-            metrics.pending += pending;
-        }
+        servers.iter().for_each(|server| server.count_into(&mut metrics));
         metrics
     }
 }
@@ -221,7 +243,12 @@ impl Client {
     ///
     /// The first error among the replies, unless the type has a place for it; no reply.
     pub async fn run<T: FromValue>(&self, pipeline: Pipeline) -> Result<T> {
-        let replies = self.replies(pipeline.commands).await?;
+        #[cfg(feature = "tracing")]
+        let span = crate::trace::batch("PIPELINE", &pipeline.commands, self.peer());
+        let replies = self.replies(pipeline.commands);
+        #[cfg(feature = "tracing")]
+        let replies = crate::trace::within(span, replies);
+        let replies = replies.await?;
         T::from_value(Value::Array(replies))
     }
 
@@ -232,7 +259,10 @@ impl Client {
     /// The server's if it refuses one of the commands, in which case it has executed none.
     pub async fn exec<T: FromValue>(&self, transaction: Transaction) -> Result<T> {
         let connection = self.connection_for(transaction.first_key())?;
-        T::from_value(Value::Array(transaction.run_on(&connection).await?))
+        let replies = transaction.run_on(&connection);
+        #[cfg(feature = "tracing")]
+        let replies = crate::trace::within(transaction.span(self.peer()), replies);
+        T::from_value(Value::Array(replies.await?))
     }
 }
 
@@ -254,32 +284,6 @@ impl Sender for Client {
     fn send_command(&self, command: Command) -> Response<'_> {
         self.send(command)
     }
-}
-
-/// Counts of all shared connections since they were made. `commands / writes` is how well commands are gathered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Metrics {
-    /// Commands that were queued.
-    pub commands: u64,
-    /// Replies that came.
-    pub replies: u64,
-    /// Commands given up before their reply came, or before they were sent.
-    pub discarded: u64,
-    /// Commands whose reply did not come in time.
-    pub timeouts: u64,
-    /// Buffers that were written.
-    pub writes: u64,
-    /// Reads that brought something.
-    pub reads: u64,
-    /// Connections that were made.
-    pub connects: u64,
-    /// Commands that only read and were written again after a connection broke.
-    pub repeated: u64,
-    /// What the server sent without being asked.
-    pub pushes: u64,
-    /// Commands that wait for their replies now.
-    pub pending: usize,
 }
 
 /// The commands as methods, for pipelines and transactions: their requests go nowhere by themselves.

@@ -30,13 +30,18 @@ impl Dedicated {
         if command.spec().name.is_empty() || flags.has(Flags::CONNECTION) {
             self.is_changed.store(true, Relaxed);
         }
-        match has_more_than_replies(command.spec()) {
+        #[cfg(feature = "tracing")]
+        let span = crate::trace::command(&command, self.exclusive.peer());
+        let response = match has_more_than_replies(command.spec()) {
             true => Response::failed(Error::usage(format!(
                 "{} has more than one reply: subscriptions are `Client::subscribe`",
                 command.name()
             ))),
             false => Response::reply(Reply::new(self.exclusive.connection.clone(), command)),
-        }
+        };
+        #[cfg(feature = "tracing")]
+        let response = response.spanned(span);
+        response
     }
 
     /// Sends any command.
@@ -51,7 +56,10 @@ impl Dedicated {
     ///
     /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) if one has changed; the server's, if it refuses a command of the transaction.
     pub async fn exec(&self, transaction: Transaction) -> Result<Vec<Value>> {
-        transaction.run_on(&self.exclusive.connection).await
+        let replies = transaction.run_on(&self.exclusive.connection);
+        #[cfg(feature = "tracing")]
+        let replies = crate::trace::within(transaction.span(self.exclusive.peer()), replies);
+        replies.await
     }
 
     /// Gives the connection back for use by others of this client, unless a command has changed its state; then

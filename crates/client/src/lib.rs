@@ -19,6 +19,7 @@ mod entries;
 mod error;
 mod function;
 mod lookup;
+mod metrics;
 pub mod parse;
 mod pipeline;
 mod random;
@@ -30,11 +31,13 @@ mod spec;
 mod subscriber;
 mod tls;
 mod topology;
+#[cfg(feature = "tracing")]
+mod trace;
 mod value;
 
 pub use arg::{Arg, Args};
 pub use cache::{Cache, CacheConfig, CacheMetrics, Tracking};
-pub use client::{Client, Commands, Metrics, cmd};
+pub use client::{Client, Commands, cmd};
 pub use command::Command;
 pub use config::{Address, Backoff, Config, Protocol, SentinelConfig};
 pub use convert::FromValue;
@@ -44,6 +47,7 @@ pub use deserialize::Serde;
 pub use entries::{Entries, Entry};
 pub use error::{Error, ErrorKind, Result};
 pub use function::Function;
+pub use metrics::{Latencies, Metrics};
 pub use pipeline::{Pipeline, Transaction};
 pub use request::{Request, Response, Target, Typed};
 #[doc(hidden)]

@@ -85,6 +85,11 @@ impl Transaction {
         self.commands.iter().find_map(Command::first_key)
     }
 
+    #[cfg(feature = "tracing")]
+    pub(crate) fn span(&self, peer: crate::trace::Peer<'_>) -> tracing::Span {
+        crate::trace::batch("MULTI", &self.commands, peer)
+    }
+
     /// Writes it whole and reads what became of it.
     pub(crate) async fn run_on(&self, connection: &Arc<Connection>) -> Result<Vec<Value>> {
         if self.commands.is_empty() {

@@ -141,7 +141,11 @@ impl<'c, M> IntoFuture for Request<'c, M> {
 /// The future of a reply; a server's error is an error.
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is polled"]
-pub struct Response<'c>(Inner<'c>);
+pub struct Response<'c> {
+    inner: Inner<'c>,
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
 
 type Boxed<'c> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'c>>;
 
@@ -164,15 +168,31 @@ impl std::fmt::Debug for Inner<'_> {
 impl<'c> Response<'c> {
     #[inline]
     pub(crate) fn reply(reply: Reply) -> Self {
-        Self(Inner::Reply(reply))
+        Self::new(Inner::Reply(reply))
     }
 
     pub(crate) fn boxed(future: impl Future<Output = Result<Value>> + Send + 'c) -> Self {
-        Self(Inner::Boxed(Box::pin(future)))
+        Self::new(Inner::Boxed(Box::pin(future)))
     }
 
     pub(crate) fn failed(error: Error) -> Self {
-        Self(Inner::Failed(Some(error)))
+        Self::new(Inner::Failed(Some(error)))
+    }
+
+    #[inline]
+    fn new(inner: Inner<'c>) -> Self {
+        Self {
+            inner,
+            #[cfg(feature = "tracing")]
+            span: tracing::Span::none(),
+        }
+    }
+
+    /// The span in which it is awaited.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn spanned(mut self, span: tracing::Span) -> Self {
+        self.span = span;
+        self
     }
 }
 
@@ -180,8 +200,11 @@ impl Future for Response<'_> {
     type Output = Result<Value>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = match &mut self.0 {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        #[cfg(feature = "tracing")]
+        let _entered = this.span.enter();
+        let polled = match &mut this.inner {
             Inner::Reply(reply) => Pin::new(reply).poll(cx),
             Inner::Boxed(future) => future.as_mut().poll(cx),
             Inner::Failed(error) => {
@@ -190,10 +213,15 @@ impl Future for Response<'_> {
                 Poll::Ready(Err(error))
             }
         };
-        polled.map(|result| match result {
+        let polled = polled.map(|result| match result {
             Ok(Value::Error(error)) => Err(error.into()),
             result => result,
-        })
+        });
+        #[cfg(feature = "tracing")]
+        if let Poll::Ready(result) = &polled {
+            crate::trace::end(&this.span, result);
+        }
+        polled
     }
 }
 

@@ -1,12 +1,13 @@
 //! One server: the connections to it that callers share, and those that one caller has for a while.
 
 use crate::config::Config;
-use crate::connection::{Connection, Resolve, Settings, Stats};
+use crate::connection::{Connection, Reconnect, Resolve, Settings};
 use crate::error::Result;
+use crate::metrics::Metrics;
 use crate::subscriber::Subscriber;
 use crate::topology::sentinel::Sentinels;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A server.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(crate) struct Server {
     shared: Box<[Arc<Connection>]>,
     next: AtomicUsize,
     idle: Mutex<Vec<Arc<Connection>>>,
+    /// Subscribers and caches: they go where the server goes.
+    followers: Mutex<Vec<Weak<dyn Reconnect>>>,
 }
 
 impl Server {
@@ -42,8 +45,14 @@ impl Server {
         sentinels: Option<Arc<Sentinels>>,
         shared: Vec<Arc<Connection>>,
     ) -> Arc<Self> {
-        let (next, idle) = (AtomicUsize::new(0), Mutex::default());
-        let server = Arc::new(Self { config, sentinels, shared: shared.into(), next, idle });
+        let server = Arc::new(Self {
+            config,
+            sentinels,
+            shared: shared.into(),
+            next: AtomicUsize::new(0),
+            idle: Mutex::default(),
+            followers: Mutex::default(),
+        });
         if let Some(sentinels) = &server.sentinels {
             let watched = Arc::downgrade(&server);
             let tell = move |has_moved| match watched.upgrade() {
@@ -64,6 +73,15 @@ impl Server {
     pub(crate) fn reconnect(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.shared.iter().for_each(|connection| connection.reconnect());
+        let followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.reconnect());
+    }
+
+    /// Has something's connection made anew when the server is elsewhere.
+    pub(crate) fn follow(&self, follower: Weak<dyn Reconnect>) {
+        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
+        followers.retain(|follower| follower.strong_count() > 0);
+        followers.push(follower);
     }
 
     /// How its connections are made.
@@ -73,7 +91,9 @@ impl Server {
 
     /// A subscriber with a connection of its own.
     pub(crate) async fn subscriber(&self) -> Result<Subscriber> {
-        Subscriber::connect(self.settings()).await
+        let subscriber = Subscriber::connect(self.settings()).await?;
+        self.follow(subscriber.handle());
+        Ok(subscriber)
     }
 
     /// A connection that others use, too.
@@ -105,8 +125,15 @@ impl Server {
         Ok(Exclusive { server: self.clone(), connection, is_clean: false })
     }
 
-    pub(crate) fn stats(&self) -> Vec<(Stats, usize)> {
-        self.shared.iter().map(|connection| (connection.stats(), connection.pending())).collect()
+    /// What spans say of it: nothing of where it is if that is for sentinels to say.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn peer(&self) -> crate::trace::Peer<'_> {
+        let address = self.sentinels.is_none().then_some(&self.config.address);
+        crate::trace::Peer { address, database: self.config.database }
+    }
+
+    pub(crate) fn count_into(&self, metrics: &mut Metrics) {
+        self.shared.iter().for_each(|connection| connection.count_into(metrics));
     }
 }
 
@@ -128,6 +155,13 @@ pub(crate) struct Exclusive {
     pub(crate) connection: Arc<Connection>,
     /// Nothing is under way on it, and its state is that of a new one.
     pub(crate) is_clean: bool,
+}
+
+#[cfg(feature = "tracing")]
+impl Exclusive {
+    pub(crate) fn peer(&self) -> crate::trace::Peer<'_> {
+        self.server.peer()
+    }
 }
 
 impl Drop for Exclusive {

@@ -5,16 +5,16 @@
 //! everything is subscribed to again, and the subscriber is told that there was a gap.
 
 use crate::command::Command;
-use crate::connection::Settings;
 use crate::connection::stream::Stream;
+use crate::connection::{Reconnect, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::parse::{LINE_BYTES_MAX, Parser};
-use crate::value::Value;
+use crate::value::{ServerError, Value};
 use bytes::Bytes;
 use std::collections::{BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -25,6 +25,8 @@ use tokio::time::{Instant, Sleep, sleep};
 const INBOX_MAX: usize = 1024;
 /// A connection without traffic is asked whether it lives after so long, if no time-out says otherwise.
 const PING_AFTER: Duration = Duration::from_secs(10);
+/// The pause after `MOVED` is as long as that after so many failed attempts to connect.
+const MOVED_PAUSE: u32 = 2;
 
 /// What a subscriber gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +87,8 @@ struct State {
     wanted: BTreeSet<(SubscriptionKind, Vec<u8>)>,
     changes: Vec<Change>,
     is_closed: bool,
+    /// The connection should be made anew.
+    is_kicked: bool,
 }
 
 /// A change that the server has not confirmed.
@@ -105,12 +109,30 @@ impl Shared {
     }
 }
 
+impl Reconnect for Shared {
+    fn reconnect(&self) {
+        let mut state = self.lock();
+        state.is_kicked = true;
+        let task = state.task.take();
+        drop(state);
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+}
+
 impl Subscriber {
     pub(crate) async fn connect(settings: Settings) -> Result<Self> {
         let stream = settings.connect().await?;
         let shared = Arc::new(Shared::default());
         tokio::spawn(Task { shared: shared.clone(), settings }.run(stream));
         Ok(Self { shared })
+    }
+
+    /// What breaks its connection, as long as there is one.
+    pub(crate) fn handle(&self) -> Weak<dyn Reconnect> {
+        let shared: Arc<dyn Reconnect> = self.shared.clone();
+        Arc::downgrade(&shared)
     }
 
     /// Subscribes to channels; they are confirmed when it is ready.
@@ -294,8 +316,13 @@ impl Task {
                 quiet: Box::pin(sleep(self.patience())),
                 is_asked: false,
             };
-            if poll_fn(|cx| self.poll(&mut wire, cx)).await.is_ok() {
-                return;
+            match poll_fn(|cx| self.poll(&mut wire, cx)).await {
+                Ok(()) => return,
+                // The cluster needs its time to agree on who has the slot.
+                Err(error) if error.code() == "MOVED" => {
+                    sleep(self.settings.backoff.pause(MOVED_PAUSE)).await;
+                }
+                Err(_) => {}
             }
         }
     }
@@ -377,6 +404,9 @@ impl Task {
             if state.is_closed {
                 return Poll::Ready(Ok(()));
             }
+            if std::mem::take(&mut state.is_kicked) {
+                return Poll::Ready(Err(Error::connection("the server has moved")));
+            }
             for change in state.changes.iter_mut().filter(|change| !change.is_sent) {
                 change.is_sent = true;
                 let mut command = Command::new(change.kind.command(change.is_on));
@@ -418,6 +448,7 @@ impl Task {
         let mut at = 0;
         let mut result = Ok(());
         let mut done = Vec::new();
+        let slot = self.settings.resolver.as_ref().and_then(|resolver| resolver.slot());
         let mut state = self.shared.lock();
         while result.is_ok() {
             match wire.parser.parse(&wire.input[at..wire.filled]) {
@@ -427,7 +458,7 @@ impl Task {
                 }
                 Ok((n, Some(value))) => {
                     at += n;
-                    result = accept(&mut state, value, &mut done);
+                    result = accept(&mut state, value, slot, &mut done);
                 }
                 Err(error) => result = Err(error),
             }
@@ -455,9 +486,12 @@ fn push(state: &mut State, event: Event) {
 
 type Done = Vec<(oneshot::Sender<Result<()>>, Result<()>)>;
 
-/// One thing that the server sent.
-fn accept(state: &mut State, value: Value, done: &mut Done) -> Result<()> {
+/// One thing that the server sent; `slot` is what its node was chosen for.
+fn accept(state: &mut State, value: Value, slot: Option<u16>, done: &mut Done) -> Result<()> {
     let items = match value {
+        Value::Error(error) if slot.is_some() && moved_slot(&error) == slot => {
+            return Err(error.into());
+        }
         Value::Error(error) => {
             // It is about the oldest change that was sent.
             if let Some(at) = state.changes.iter().position(|change| change.is_sent) {
@@ -489,6 +523,11 @@ fn accept(state: &mut State, value: Value, done: &mut Done) -> Result<()> {
         _ => {}
     }
     Ok(())
+}
+
+/// The slot in `MOVED 3999 127.0.0.1:6381`.
+fn moved_slot(error: &ServerError) -> Option<u16> {
+    error.text().strip_prefix("MOVED ")?.split(' ').next()?.parse().ok()
 }
 
 fn confirm(state: &mut State, word: &[u8], name: &[u8], done: &mut Done) -> Result<()> {

@@ -7,65 +7,10 @@ use apus_client::{
     CacheConfig, Client, Command, Config, Event, Function, Pipeline, Script, Shards, Value, cmd,
     shard_of, slot,
 };
-use common::{Product, Server};
+use common::cluster::start as cluster;
+use common::{Product, Server, eventually, has_redis};
 use std::time::Duration;
 use testing::{TempDir, free_address};
-
-/// Whether there is Debian's Redis, which these tests need: Apus is neither a sentinel nor a cluster yet.
-fn has_redis() -> bool {
-    common::kinds().contains(&Product::Redis)
-}
-
-/// Asks until there is an answer.
-async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
-    let begin = std::time::Instant::now();
-    loop {
-        if let Some(answer) = ask().await {
-            return answer;
-        }
-        assert!(begin.elapsed() < testing::PATIENCE, "still not so: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-async fn cluster() -> (Vec<Server>, Vec<Client>) {
-    let mut servers = Vec::new();
-    let mut clients = Vec::new();
-    for i in 0..3 {
-        let bus = free_address().expect("a port").port().to_string();
-        let args =
-            ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
-        let server = Server::start(Product::Redis, &args);
-        let client = Client::connect(&server.url()).await.expect("connected");
-        let (first, last) = (i * 5461, if i == 2 { 16383 } else { (i + 1) * 5461 - 1 });
-        client.cluster_addslotsrange([(first, last)]).await.expect("slots");
-        if let Some(Server { port, .. }) = servers.first() {
-            let bus_of_first: String = clients
-                .first()
-                .map(|first: &Client| first.call(Command::new("CONFIG GET").arg("cluster-port")))
-                .expect("a first one")
-                .await
-                .and_then(<Vec<String> as apus_client::FromValue>::from_value)
-                .expect("its port")
-                .remove(1);
-            client
-                .call(Command::new("CLUSTER MEET").arg(("127.0.0.1", *port, bus_of_first)))
-                .await
-                .expect("met");
-        }
-        servers.push(server);
-        clients.push(client);
-    }
-    for client in &clients {
-        eventually("the cluster is up", || async {
-            let info: String = client.cluster_info().to().await.expect("info");
-            (info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3"))
-                .then_some(())
-        })
-        .await;
-    }
-    (servers, clients)
-}
 
 #[test]
 fn a_cluster() {

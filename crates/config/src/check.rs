@@ -77,3 +77,10 @@ pub(crate) fn title_template(template: &[u8]) -> Result<(), &'static str> {
     shows_something |= rest.iter().any(|&b| b != b' ');
     if shows_something { Ok(()) } else { Err(ERROR) }
 }
+
+/// Addresses and networks, with commas or blanks between them.
+pub(crate) fn networks(text: &[u8]) -> Result<(), &'static str> {
+    const ERROR: &str = "must be addresses or networks (10.0.0.0/8, fd00::/8, 127.0.0.1)";
+    let text = std::str::from_utf8(text).map_err(|_| ERROR)?;
+    crate::Networks::parse(text).map(|_| ()).ok_or(ERROR)
+}

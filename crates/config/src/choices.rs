@@ -52,6 +52,12 @@ choices! {
     }
     /// Values of `log-format`.
     LogFormat { Text = "text", Json = "json" }
+    /// Values of `web-compression`.
+    WebCompression { No = "no", Kept = "kept", All = "all" }
+    /// Values of `web-access-log-format`.
+    AccessLogFormat { Common = "common", Combined = "combined", Json = "json" }
+    /// Values of `web-forwarded-header`.
+    ForwardedHeader { XForwarded = "x-forwarded", Forwarded = "forwarded" }
     /// Values of `enable-debug-command` and its kin.
     ProtectedAction { No = "no", Yes = "yes", Local = "local" }
     /// Values of `appendfsync`.

@@ -94,6 +94,7 @@ fn examples(id: Id) -> Vec<String> {
         }
         OptionKind::Set(_) => list(&["save", "nosave now force", "default", "now"]),
         OptionKind::Text(_) if id == Id::ProcTitleTemplate => list(&["x {port}", "{title}"]),
+        OptionKind::Optional(_) if id == Id::WebTrustedProxies => list(&["10.0.0.0/8, ::1", ""]),
         OptionKind::Text(_) | OptionKind::Optional(_) => list(&["a-b.c", "x"]),
         OptionKind::Dir => vec![std::env::temp_dir().canonicalize().unwrap().display().to_string()],
         OptionKind::Save => list(&["", "900 1", "900 0 3 4"]),

@@ -32,6 +32,7 @@ mod kind;
 #[cfg(test)]
 mod laws;
 mod limits;
+mod networks;
 mod parse;
 mod reload;
 mod rewrite;
@@ -43,10 +44,11 @@ mod testing;
 mod values;
 
 pub use choices::{
-    AclPubsubDefault, Appendfsync, Choice, ClusterEndpointType, LogFormat, Loglevel,
-    MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
-    SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE, SanitizeDumpPayload, Supervised,
-    SyslogFacility, TlsAuthClients, TlsAuthClientsUser,
+    AccessLogFormat, AclPubsubDefault, Appendfsync, Choice, ClusterEndpointType, ForwardedHeader,
+    LogFormat, Loglevel, MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction,
+    ReplDisklessLoad, SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE,
+    SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients, TlsAuthClientsUser,
+    WebCompression,
 };
 pub use file::{LoadError, Loaded, load, load_text};
 pub use kind::{
@@ -54,6 +56,7 @@ pub use kind::{
     RUNTIME, SENSITIVE, State, VOLATILE,
 };
 pub use limits::{ClientClass, FIXED_OUTPUT, Limits};
+pub use networks::Networks;
 pub use parse::os_text;
 pub(crate) use parse::path_of;
 pub use reload::{Changes, Source};

@@ -54,16 +54,15 @@ pub fn load(
         let now = engine.clock.wall_ms() as i64;
         let mut cx = Context::new(now, Rng::from_seed(engine.clock.monotonic_ns()));
         settings::follow(&engine.config, &mut cx);
-        // The journal goes on behind its base.
-        let position = if journal { None } else { Position::of_file(&path) };
-        cx.keep_expired = position.is_some();
         let outcome = if journal {
             journal::load(&engine, &mut cx)
         } else {
-            load_snapshot(&engine, &mut cx, &path)
+            let position = Position::of_file(&path);
+            cx.keep_expired = position.is_some();
+            load_snapshot(&engine, &mut cx, &path).map(|()| position)
         };
         match outcome {
-            Ok(()) => {
+            Ok(position) => {
                 let end = move |engine: &Engine, thread: &mut Thread| {
                     if single {
                         engine.keyspace.unshare(&thread.cx.solo);

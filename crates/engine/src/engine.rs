@@ -24,6 +24,7 @@ use crate::clients::Clients;
 use crate::clients::Look;
 use crate::durability::Durability;
 use crate::ends::Ends;
+use crate::feeders::FeedRequest;
 use crate::helpers::Helpers;
 use crate::journal::Journal;
 use crate::log::Log;
@@ -106,6 +107,9 @@ pub struct Pause {
 /// those.
 pub type ConfigHook = Box<dyn Fn(Id, &Config) -> Result<(), String> + Send + Sync>;
 
+/// Makes names and values for INFO.
+pub type Fields = Box<dyn Fn() -> Vec<(String, String)> + Send + Sync>;
+
 /// The parts that an engine is made from.
 pub struct Options {
     /// The configuration.
@@ -144,6 +148,8 @@ pub struct Worker {
     pub connections: AtomicU64,
     /// How many of them are fed with the stream of changes.
     pub fed: AtomicUsize,
+    /// What others want of it for these.
+    pub feed_request: FeedRequest,
     /// Where it leaves its records for the readers of the stream.
     pub lane: Arc<stream::Lane>,
     /// Some of its connections wait until the journal is durable: it is woken when it is.
@@ -217,11 +223,15 @@ pub struct Engine {
     pub tls_port: AtomicU32,
     /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
     pub on_config: RwLock<Option<ConfigHook>>,
+    /// Fields of INFO about the web port; set by its owner.
+    pub on_web_info: RwLock<Option<Fields>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
     pub on_dial: RwLock<Option<Dial>>,
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
+    /// Live channels.
+    pub live: crate::live::Live,
     /// Its role in replication, and the stream for replicas.
     pub replication: Replication,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -314,8 +324,10 @@ impl Engine {
             tcp_port: AtomicU32::new(0),
             tls_port: AtomicU32::new(0),
             on_config: RwLock::default(),
+            on_web_info: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
+            live: crate::live::Live::default(),
             replication: Replication::new(random_repl_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
@@ -375,6 +387,7 @@ impl Engine {
             outboxes: Arc::default(),
             connections: AtomicU64::new(0),
             fed: AtomicUsize::new(0),
+            feed_request: FeedRequest::default(),
             lane: self.stream.add_lane(),
             wake_request: persist::journal::WakeRequest::default(),
         })

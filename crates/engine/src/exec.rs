@@ -498,6 +498,9 @@ impl Thread {
         };
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
+        if attention & Attention::REPLICA != 0 && cmd.is_write() && !session.from_primary {
+            engine.replication.own_keys.remember(&mut db, (index, cmd), args);
+        }
         db.cx.budget = Budget::UNLIMITED;
         if db.cx.handed_over {
             return outcome;

@@ -28,14 +28,17 @@ pub mod ends;
 mod engine;
 mod exec;
 mod feed;
+mod feeders;
 mod helpers;
 pub mod journal;
+mod live;
 pub mod log;
 mod mailbox;
 mod memory;
 pub mod migrate;
 pub mod monitor;
 mod observation;
+mod own_keys;
 mod page;
 pub mod process;
 pub mod pubsub;
@@ -63,10 +66,12 @@ pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use durability::Durability;
 pub use engine::{
-    Attention, ConfigHook, Engine, Options, Pause, Worker, random_id, random_repl_id,
+    Attention, ConfigHook, Engine, Fields, Options, Pause, Worker, random_id, random_repl_id,
 };
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
+pub use feeders::{FeedRequest, Urgency};
+pub use live::{Live, LiveCall};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;

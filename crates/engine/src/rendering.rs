@@ -7,30 +7,39 @@ use config::Id;
 
 use crate::acks::Silence;
 use crate::engine::{Attention, Engine, Worker};
+use crate::feeders::Urgency;
 
 /// A thread that feeds no connection, and has more bytes in its lane, renders them itself.
 const LANE_MAX: usize = 256 << 10;
 
 impl Engine {
-    /// Renders the changes so far for the replicas. Called by a thread with fed connections, which then
-    /// sends them; other threads with such connections are woken.
+    /// Renders the changes so far for the replicas, for the sake of the offset. Those who feed send them soon.
     pub fn render_changes(&self, own: &Arc<Worker>) {
+        if self.render_to_feed(own) {
+            own.feed_request.ask(Urgency::Soon);
+        }
+    }
+
+    /// The same on a thread that sends them then; other threads with fed connections are woken. Returns whether there
+    /// were any.
+    pub fn render_to_feed(&self, own: &Arc<Worker>) -> bool {
         let r = &self.replication;
         if !r.renders() {
-            return;
+            return false;
         }
-        r.told.store(false, SeqCst);
+        r.told.look();
         let mut state = r.state.lock();
         let any = state.render();
         let settled = state.ask(false, || self.clock.monotonic_ns() / 1_000_000);
         drop(state);
         if any {
-            self.wake_feeding(Some(own), usize::MAX);
+            self.wake_feeding(Some(own), usize::MAX, Urgency::Soon);
         }
         if let Some(sequence) = settled {
             r.acks.acknowledged(sequence);
             self.wake_gated();
         }
+        any
     }
 
     /// Has the changes of this thread, which feeds no connection, rendered by a thread that does.
@@ -47,18 +56,30 @@ impl Engine {
         if worker.lane.waiting() > LANE_MAX || self.replication.acks.is_on() && alone() {
             return self.render_changes(worker);
         }
-        if !self.replication.told.swap(true, SeqCst) {
-            self.wake_feeding(None, 1);
+        if self.replication.told.tell() {
+            self.wake_feeding(None, 1, Urgency::Soon);
         }
     }
 
+    /// Has the threads with fed connections feed them in their next turn: somebody waits for it, or it is a piece of
+    /// a full copy.
+    pub fn feed_now(&self) {
+        self.wake_feeding(None, usize::MAX, Urgency::Now);
+    }
+
+    /// The stream of this server's primary has gone on: this server's own replicas get it soon.
+    pub fn feed_soon(&self) {
+        self.wake_feeding(None, usize::MAX, Urgency::Soon);
+    }
+
     /// Wakes the threads with fed connections, `most` of them at most, and `own` not.
-    pub fn wake_feeding(&self, own: Option<&Arc<Worker>>, most: usize) {
+    fn wake_feeding(&self, own: Option<&Arc<Worker>>, most: usize, urgency: Urgency) {
         let mut left = most;
         self.each_worker(|w| {
             let other = own.is_none_or(|own| !Arc::ptr_eq(own, w));
             if left > 0 && other && w.fed.load(Relaxed) > 0 {
                 left -= 1;
+                w.feed_request.ask(urgency);
                 w.mailbox.wake();
             }
         });

@@ -23,6 +23,8 @@ use replication::render::{GETACK, Renderer};
 use stream::Commands;
 
 use crate::acks::Acks;
+use crate::feeders::Told;
+use crate::own_keys::OwnKeys;
 
 /// Requests to acknowledge are remembered when they lie so far apart, in milliseconds, and so many of them.
 const REQUEST_MS: u64 = 5;
@@ -37,12 +39,14 @@ pub struct Replication {
     held_for_replicas: Arc<AtomicUsize>,
     /// Changes are rendered.
     pub(crate) renders: AtomicBool,
-    /// A thread that feeds has been woken and has not looked yet.
-    pub(crate) told: AtomicBool,
+    /// Whether a thread that feeds knows of the changes.
+    pub(crate) told: Told,
     /// Replicas with as little lag as `min-replicas-max-lag` asks for, when they were last looked at.
     pub good: AtomicUsize,
     /// What replies wait for.
     pub acks: Acks,
+    /// What this replica's clients have written, and is to expire.
+    pub own_keys: OwnKeys,
     /// `INFO`'s counts.
     pub counts: Counts,
     /// Held by the thread that executes a primary's stream, from the first command of a batch until the bytes
@@ -137,9 +141,10 @@ impl Replication {
                 alone_since: 0,
             }),
             renders: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            told: Told::default(),
             good: AtomicUsize::new(0),
             acks: Acks::default(),
+            own_keys: OwnKeys::default(),
             counts: Counts::default(),
             applying: Mutex::new(()),
             stream_db: AtomicUsize::new(0),
@@ -289,6 +294,11 @@ impl State {
     /// The next change is preceded by SELECT: a reader begins behind this.
     pub fn forget_db(&mut self) {
         self.renderer.forget_db();
+    }
+
+    /// The database that the changes rendered so far have selected.
+    pub fn rendered_db(&self) -> Option<usize> {
+        self.renderer.db()
     }
 
     /// The backlog, made if there is none: a replica keeps one for its own replicas.

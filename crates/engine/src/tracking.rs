@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-pub use ::pubsub::tracking::{FORGET_AT_ONCE, Pages, Tracker, Tracking};
+pub use ::pubsub::tracking::{FORGET_AT_ONCE, Pages, Tracker, Tracking, Watcher};
 use resp::Args;
 
 use crate::engine::Engine;

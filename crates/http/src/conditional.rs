@@ -11,7 +11,7 @@ use crate::Head;
 /// If-Modified-Since does not count beside it.
 #[must_use]
 pub fn is_unchanged(head: &Head<'_>, etag: &str, modified: u64) -> bool {
-    if let Some(tags) = head.get("if-none-match") {
+    if let Some(tags) = head.if_none_match {
         return names(tags, etag);
     }
     modified > 0
@@ -19,7 +19,8 @@ pub fn is_unchanged(head: &Head<'_>, etag: &str, modified: u64) -> bool {
 }
 
 /// Whether a list of entity tags names this one, by weak comparison.
-fn names(list: &[u8], etag: &str) -> bool {
+#[must_use]
+pub fn names(list: &[u8], etag: &str) -> bool {
     let etag = etag.strip_prefix("W/").unwrap_or(etag).as_bytes();
     list.trim_ascii() == b"*"
         || list.split(|b| *b == b',').any(|tag| {

@@ -81,6 +81,10 @@ pub struct Head<'b> {
     pub framing: Framing,
     /// The client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
+    /// The field Accept-Encoding: the codings that the client can undo.
+    pub accept_encoding: Option<&'b [u8]>,
+    /// The field If-None-Match: what the client has.
+    pub if_none_match: Option<&'b [u8]>,
     /// Bytes of the input that the head takes.
     pub len: usize,
     fields: [httparse::Header<'b>; FIELDS_MAX],
@@ -164,6 +168,8 @@ pub fn parse<'b>(input: &'b [u8], limits: &Limits) -> Result<Option<Head<'b>>, B
         keep_alive: minor > 0,
         framing: Framing::Length(0),
         expects_continue: false,
+        accept_encoding: None,
+        if_none_match: None,
         len: start + end,
         fields,
         count,
@@ -211,6 +217,8 @@ impl<'b> Head<'b> {
                         keep |= word.eq_ignore_ascii_case(b"keep-alive");
                     }
                 }
+                13 if is("if-none-match") => drop(self.if_none_match.get_or_insert(f.value)),
+                15 if is("accept-encoding") => drop(self.accept_encoding.get_or_insert(f.value)),
                 14 if is("content-length") => {
                     let n = digits(f.value).ok_or(Bad::request("Content-Length is no number."))?;
                     if length.replace(n).is_some() {

@@ -4,6 +4,7 @@
 //!  bytes ─► head.rs: request line, fields, how long the body is ─► target.rs: path and query, decoded
 //!       └─► body.rs: the body, by length or in chunks ─► form.rs: fields of forms, cookies
 //!  response.rs: status line and fields ◄─ conditional.rs: ETag, dates, ranges ◄─ mime.rs: types
+//!                                      ◄─ coding.rs: gzip or brotli, as the client has it
 //! ```
 //!
 //! Strict where servers and proxies have read the same bytes in two ways (request smuggling): a request
@@ -14,6 +15,7 @@
 //! by [`Limits`].
 
 pub mod body;
+pub mod coding;
 pub mod conditional;
 pub mod form;
 pub mod head;
@@ -22,6 +24,7 @@ pub mod response;
 pub mod target;
 
 pub use body::{Body, Progress};
+pub use coding::{Accepts, Coding};
 pub use head::{Framing, Head, Method};
 pub use target::Target;
 

@@ -1,7 +1,5 @@
 //! The heads of responses.
 
-use crate::head::Head;
-
 /// The text behind a status. RFC 9110, section 15.
 #[must_use]
 pub fn reason(status: u16) -> &'static str {
@@ -92,25 +90,4 @@ pub fn is_name(name: &str) -> bool {
 #[must_use]
 pub fn is_value(value: &str) -> bool {
     value.bytes().all(|b| b == b'\t' || b >= b' ' && b != 0x7f)
-}
-
-/// How well a client likes a content coding, in thousandths; 0: not at all. RFC 9110, section 12.5.3.
-#[must_use]
-pub fn quality(head: &Head<'_>, coding: &str) -> u16 {
-    let Some(field) = head.text("accept-encoding") else { return 0 };
-    let mut any = 0;
-    for item in field.split(',') {
-        let mut parts = item.split(';').map(str::trim);
-        let name = parts.next().unwrap_or("");
-        let q = parts.find_map(|p| p.strip_prefix("q=").or_else(|| p.strip_prefix("Q=")));
-        let q =
-            q.map_or(1000, |q| q.parse::<f32>().map_or(0, |q| (q.clamp(0.0, 1.0) * 1e3) as u16));
-        if name.eq_ignore_ascii_case(coding) {
-            return q;
-        }
-        if name == "*" {
-            any = q;
-        }
-    }
-    any
 }

@@ -307,13 +307,6 @@ fn names_have_types_and_clients_have_tastes() {
     assert_eq!(mime::of("/a/b.HTML"), "text/html; charset=utf-8");
     assert_eq!(mime::of("/a.b/c"), mime::BYTES);
     assert!(mime::is_compressible("image/svg+xml") && !mime::is_compressible("image/png"));
-    let q = |value: &str, coding: &str| {
-        let text = get(&format!("Accept-Encoding: {value}\r\n"));
-        response::quality(&parse(&text).expect("good").expect("whole"), coding)
-    };
-    assert_eq!((q("gzip, br;q=0.5", "br"), q("gzip, br;q=0.5", "gzip")), (500, 1000));
-    assert_eq!((q("*;q=0.1, gzip;q=0", "gzip"), q("*;q=0.1", "br"), q("", "br")), (0, 100, 0));
-    assert_eq!(q("gzip;q=x", "gzip"), 0);
     let mut out = Vec::new();
     response::field(&mut out, "X", "a\r\nSet-Cookie: b");
     response::field(&mut out, "X\r\nY", "a");

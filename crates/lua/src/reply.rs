@@ -86,12 +86,7 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
     match sigil {
         b'$' => push_bulk(s, b),
         b':' => s.push_number(int(b) as f64),
-        b'+' => {
-            s.new_table(0, 1);
-            s.push_bytes("ok");
-            s.push_bytes(line(b));
-            s.raw_set(-3);
-        }
+        b'+' => push_named(s, "ok", |s| s.push_bytes(line(b))),
         b'-' => push_error(s, line(b), true),
         b'*' | b'>' => {
             let n = int(b);
@@ -112,33 +107,20 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
             s.push_nil();
         }
         b'#' => s.push_bool(line(b) == b"t"),
-        b',' => {
-            let text = line(b);
-            s.new_table(0, 1);
-            s.push_bytes("double");
-            s.push_number(double(text));
-            s.raw_set(-3);
-        }
-        b'(' => {
-            let text = line(b);
-            s.new_table(0, 1);
-            s.push_bytes("big_number");
-            s.push_bytes(text);
-            s.raw_set(-3);
-        }
+        b',' => push_named(s, "double", |s| s.push_number(double(line(b)))),
+        b'(' => push_named(s, "big_number", |s| s.push_bytes(line(b))),
         b'=' => {
             let n = int(b).max(0) as usize;
             let text = bulk(b, n);
-            s.new_table(0, 1);
-            s.push_bytes("verbatim_string");
-            s.new_table(0, 2);
-            s.push_bytes("string");
-            s.push_bytes(text.get(4..).unwrap_or(&[]));
-            s.raw_set(-3);
-            s.push_bytes("format");
-            s.push_bytes(text.get(..3).unwrap_or(&[]));
-            s.raw_set(-3);
-            s.raw_set(-3);
+            push_named(s, "verbatim_string", |s| {
+                s.new_table(0, 2);
+                s.push_bytes("string");
+                s.push_bytes(text.get(4..).unwrap_or(&[]));
+                s.raw_set(-3);
+                s.push_bytes("format");
+                s.push_bytes(text.get(..3).unwrap_or(&[]));
+                s.raw_set(-3);
+            });
         }
         b'%' => {
             let n = int(b).max(0) as usize;
@@ -177,6 +159,14 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
         _ => s.push_nil(),
     }
     Ok(())
+}
+
+/// Pushes a table with one field, whose value `push` pushes.
+fn push_named(s: Stack, name: &str, push: impl FnOnce(Stack)) {
+    s.new_table(0, 1);
+    s.push_bytes(name);
+    push(s);
+    s.raw_set(-3);
 }
 
 fn set_pair(s: Stack) {
@@ -303,89 +293,9 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         return;
     }
     // A field with one of these names decides the table's type; all other tables are arrays.
-    s.field(-1, "err");
-    if let Some(text) = s.string(-1).map(c_string) {
-        s.field(-2, "ignore_error_stats_update");
-        if !s.boolean(-1) {
-            host.count_error(text);
-        }
-        r.error(text);
-        return s.pop(2);
+    if status(s, r, host) || collection(s, r, inner, host, depth) || scalar(s, r) {
+        return;
     }
-    s.pop(1);
-    s.field(-1, "ok");
-    if let Some(text) = s.string(-1).map(c_string) {
-        let out = &mut r.out().buf;
-        out.push(b'+');
-        out.extend(text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c }));
-        out.extend_from_slice(b"\r\n");
-        return s.pop(1);
-    }
-    s.pop(1);
-    s.field(-1, "double");
-    if s.kind(-1) == LuaType::Number {
-        r.double(s.number(-1));
-        return s.pop(1);
-    }
-    s.pop(1);
-    s.field(-1, "map");
-    if s.kind(-1) == LuaType::Table {
-        let mark = r.begin();
-        let mut n = 0;
-        s.push_nil();
-        while s.next(-2) {
-            s.push_value(-2);
-            write_value(s, r, inner, host, depth + 1);
-            write_value(s, r, inner, host, depth + 1);
-            n += 1;
-        }
-        r.end_map(mark, n);
-        return s.pop(1);
-    }
-    s.pop(1);
-    s.field(-1, "set");
-    if s.kind(-1) == LuaType::Table {
-        let mark = r.begin();
-        let mut n = 0;
-        s.push_nil();
-        while s.next(-2) {
-            s.pop(1);
-            s.push_value(-1);
-            write_value(s, r, inner, host, depth + 1);
-            n += 1;
-        }
-        r.end_set(mark, n);
-        return s.pop(1);
-    }
-    s.pop(1);
-    s.field(-1, "big_number");
-    if let Some(text) = s.string(-1) {
-        let clean = text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c });
-        match r.proto() {
-            Proto::V2 => r.bulk(clean.collect::<Vec<u8>>()),
-            Proto::V3 => {
-                let out = &mut r.out().buf;
-                out.push(b'(');
-                out.extend(clean);
-                out.extend_from_slice(b"\r\n");
-            }
-        }
-        return s.pop(1);
-    }
-    s.pop(1);
-    s.field(-1, "verbatim_string");
-    if s.kind(-1) == LuaType::Table {
-        s.field(-1, "format");
-        s.field(-2, "string");
-        if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
-            let mut name = *b"   ";
-            name.iter_mut().zip(c_string(format)).for_each(|(to, from)| *to = *from);
-            r.verbatim(name, text);
-            return s.pop(3);
-        }
-        s.pop(2);
-    }
-    s.pop(1);
     // It ends at the first nil.
     let mark = r.begin();
     let mut i = 0;
@@ -399,4 +309,116 @@ fn table(s: Stack, r: &mut Reply<'_>, inner: Proto, host: &mut dyn Host, depth: 
         i += 1;
     }
     r.end_array(mark, i);
+}
+
+/// The table on top as an error or a state, if it is one: `{err=…}`, `{ok=…}`.
+fn status(s: Stack, r: &mut Reply<'_>, host: &mut dyn Host) -> bool {
+    s.field(-1, "err");
+    if let Some(text) = s.string(-1).map(c_string) {
+        s.field(-2, "ignore_error_stats_update");
+        if !s.boolean(-1) {
+            host.count_error(text);
+        }
+        r.error(text);
+        s.pop(2);
+        return true;
+    }
+    s.pop(1);
+    s.field(-1, "ok");
+    let text = s.string(-1).map(c_string);
+    if let Some(text) = text {
+        line_of(r, b'+', text);
+    }
+    s.pop(1);
+    text.is_some()
+}
+
+/// The table on top as a map or a set, if it is one: `{map={…}}`, `{set={…}}`.
+fn collection(
+    s: Stack,
+    r: &mut Reply<'_>,
+    inner: Proto,
+    host: &mut dyn Host,
+    depth: usize,
+) -> bool {
+    for name in ["map", "set"] {
+        s.field(-1, name);
+        if s.kind(-1) != LuaType::Table {
+            s.pop(1);
+            continue;
+        }
+        let mark = r.begin();
+        let mut n = 0;
+        s.push_nil();
+        while s.next(-2) {
+            if name == "map" {
+                s.push_value(-2);
+                write_value(s, r, inner, host, depth + 1);
+                write_value(s, r, inner, host, depth + 1);
+            } else {
+                s.pop(1);
+                s.push_value(-1);
+                write_value(s, r, inner, host, depth + 1);
+            }
+            n += 1;
+        }
+        if name == "map" {
+            r.end_map(mark, n)
+        } else {
+            r.end_set(mark, n)
+        }
+        s.pop(1);
+        return true;
+    }
+    false
+}
+
+/// The table on top as a value that only RESP3 has, if it is one: `{double=…}`, `{big_number=…}`,
+/// `{verbatim_string={…}}`.
+fn scalar(s: Stack, r: &mut Reply<'_>) -> bool {
+    s.field(-1, "double");
+    if s.kind(-1) == LuaType::Number {
+        r.double(s.number(-1));
+        s.pop(1);
+        return true;
+    }
+    s.pop(1);
+    s.field(-1, "big_number");
+    if let Some(text) = s.string(-1) {
+        match r.proto() {
+            Proto::V2 => r.bulk(one_line(text).collect::<Vec<u8>>()),
+            Proto::V3 => line_of(r, b'(', text),
+        }
+        s.pop(1);
+        return true;
+    }
+    s.pop(1);
+    s.field(-1, "verbatim_string");
+    if s.kind(-1) == LuaType::Table {
+        s.field(-1, "format");
+        s.field(-2, "string");
+        if let (Some(format), Some(text)) = (s.string(-2), s.string(-1)) {
+            let mut name = *b"   ";
+            name.iter_mut().zip(c_string(format)).for_each(|(to, from)| *to = *from);
+            r.verbatim(name, text);
+            s.pop(3);
+            return true;
+        }
+        s.pop(2);
+    }
+    s.pop(1);
+    false
+}
+
+/// A text whose line breaks are spaces.
+fn one_line(text: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    text.iter().map(|c| if matches!(c, b'\r' | b'\n') { b' ' } else { *c })
+}
+
+/// A reply that is one line.
+fn line_of(r: &mut Reply<'_>, sigil: u8, text: &[u8]) {
+    let out = &mut r.out().buf;
+    out.push(sigil);
+    out.extend(one_line(text));
+    out.extend_from_slice(b"\r\n");
 }

@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::content::{Content, Memory};
+use crate::live::Blocks;
+
 const PARTS: usize = 16;
 /// Bytes that a page takes besides its own.
 const OVERHEAD: usize = 256;
@@ -20,23 +23,25 @@ const OVERHEAD: usize = 256;
 pub struct Page {
     /// The status.
     pub status: u16,
-    /// The fields of the head, each with its line end: everything but date and connection.
-    pub fields: Vec<u8>,
-    /// The body.
-    pub body: Arc<Vec<u8>>,
-    /// Its tag, with quotes.
-    pub etag: String,
+    /// Its body and fields; compressed ones are counted apart.
+    pub content: Arc<Content>,
+    /// Its live blocks.
+    pub blocks: Arc<Blocks>,
     /// The version that its slot had before it was rendered.
     pub version: u64,
     /// The number of its site, and of the user's rules.
     pub made_by: (u64, u64),
+    /// The number of its route in that site.
+    pub route: usize,
     /// Until when it is valid, in Unix milliseconds: the first deadline of a key.
     pub deadline_ms: i64,
 }
 
 impl Page {
     fn bytes(&self, address: &str) -> usize {
-        self.fields.len() + self.body.len() + self.etag.len() + 2 * address.len() + OVERHEAD
+        let form = self.content.plain();
+        let own = 2 * form.fields.len() + form.body.len() + form.etag.len() + self.blocks.bytes();
+        own + 2 * address.len() + OVERHEAD
     }
 }
 
@@ -71,6 +76,8 @@ pub struct Counts {
 pub struct Cache {
     parts: [Part; PARTS],
     bytes: AtomicUsize,
+    /// Bytes of compressed forms, of files, too.
+    pub compressed: Memory,
     /// See [`Counts`].
     pub counts: Counts,
 }
@@ -106,11 +113,16 @@ impl Cache {
         }
         drop(pages);
         self.bytes.fetch_add(bytes, Relaxed);
-        self.shrink(max, stdx::hash::hash64(address.as_bytes()) as usize);
+        self.shrink_from(max, stdx::hash::hash64(address.as_bytes()) as usize);
     }
 
-    /// Makes room, beginning with one part and going on with the others.
-    fn shrink(&self, max: usize, from: usize) {
+    /// Makes room, so that all pages and forms have `max` bytes.
+    pub fn shrink(&self, max: usize) {
+        self.shrink_from(max, 0);
+    }
+
+    /// Begins with one part and goes on with the others.
+    fn shrink_from(&self, max: usize, from: usize) {
         for i in 0..PARTS {
             let part = &self.parts[(from + i) % PARTS];
             while self.bytes() > max {
@@ -129,10 +141,24 @@ impl Cache {
         }
     }
 
-    /// Bytes of all pages.
+    /// Bytes of all pages, and of compressed forms.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Relaxed)
+        self.bytes.load(Relaxed) + self.compressed.load(Relaxed)
+    }
+
+    /// Bytes of the pages of one site, by the numbers of their routes, without compressed forms.
+    #[must_use]
+    pub fn bytes_by_route(&self, site: u64) -> HashMap<usize, usize> {
+        let mut bytes = HashMap::new();
+        for part in &self.parts {
+            for (address, kept) in part.pages.read().iter() {
+                if kept.page.made_by.0 == site {
+                    *bytes.entry(kept.page.route).or_default() += kept.page.bytes(address);
+                }
+            }
+        }
+        bytes
     }
 
     /// How many pages there are.
@@ -155,11 +181,11 @@ mod tests {
     fn page(bytes: usize) -> Arc<Page> {
         Arc::new(Page {
             status: 200,
-            fields: Vec::new(),
-            body: Arc::new(vec![0; bytes]),
-            etag: String::new(),
+            content: Arc::new(Content::new("", "", Vec::new(), Arc::new(vec![0; bytes]))),
+            blocks: Arc::default(),
             version: 1,
             made_by: (1, 1),
+            route: 0,
             deadline_ms: i64::MAX,
         })
     }

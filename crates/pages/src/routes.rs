@@ -75,6 +75,8 @@ pub struct Routes {
     count: usize,
     /// Routes as they are written, with the templates that they name.
     templates: Vec<(String, String)>,
+    /// Routes as they are written, by their numbers.
+    names: Vec<Arc<str>>,
 }
 
 /// What is found for a request.
@@ -124,6 +126,11 @@ impl Routes {
         &self.templates
     }
 
+    /// Methods and paths of the first routes, by their numbers.
+    pub fn names(&self, max: usize) -> impl Iterator<Item = Arc<str>> + '_ {
+        self.names.iter().take(max).map(Arc::clone)
+    }
+
     fn add(&mut self, mut route: Route) -> Result<(), String> {
         let pattern = route.pattern.clone();
         // Also a bound of the tree's depth.
@@ -162,6 +169,7 @@ impl Routes {
             let at = format!("{} {pattern}", route.method.name());
             self.templates.push((at, name.clone()));
         }
+        self.names.push(format!("{} {pattern}", route.method.name()).into());
         route.id = self.count;
         self.count += 1;
         place.push(Arc::new(route));

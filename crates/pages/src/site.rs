@@ -4,6 +4,7 @@
 //!  routes          which request is answered by what        routes.rs
 //!  templates/…     templates, by their paths below this
 //!  public/…        files that are served as they are, below /
+//!  functions/…     libraries of functions (`.lua`), which the server loads
 //! ```
 //!
 //! A directory that has none of these three is served as it is. Names that begin with a dot are left out, and
@@ -16,10 +17,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use std::{fs, io};
 
+use http1::conditional::date;
+use http1::response::field;
 use template::Engine;
 
 use crate::Store;
+use crate::content::Content;
 use crate::routes::Routes;
+pub use crate::tag::tag;
 use crate::template::{Asked, Rendered};
 
 /// Bytes of one file, which is kept in memory.
@@ -49,14 +54,20 @@ pub struct Source {
 /// A file that is served as it is.
 #[derive(Debug)]
 pub struct File {
-    /// Its content.
-    pub bytes: Arc<Vec<u8>>,
+    /// Its body and fields.
+    pub content: Arc<Content>,
     /// Its type.
     pub content_type: &'static str,
-    /// A tag of its content, with quotes.
-    pub etag: String,
     /// When it was changed, in seconds of Unix time.
     pub modified: u64,
+}
+
+impl File {
+    /// Its bytes.
+    #[must_use]
+    pub fn body(&self) -> &Arc<Vec<u8>> {
+        &self.content.plain().body
+    }
 }
 
 /// See the module's text.
@@ -117,15 +128,22 @@ impl Site {
 
     fn add_file(&mut self, name: &str, source: &Source, before: Option<&Self>) {
         let path = format!("/{name}");
-        let mut file = file(name, Arc::clone(&source.bytes), source.modified);
-        // What has the same content as before was not changed.
-        if source.is_in_key
-            && let Some(old) = before.and_then(|site| site.files.get(&path))
-            && old.etag == file.etag
+        let etag = tag(&source.bytes);
+        let mut modified = source.modified;
+        // What has the same content as before was not changed, and its compressed forms stay.
+        if let Some(old) = before.and_then(|site| site.files.get(&path))
+            && old.content.plain().etag == etag
         {
-            file.modified = old.modified;
+            if source.is_in_key {
+                modified = old.modified;
+            }
+            if modified == old.modified {
+                let content = Arc::clone(&old.content);
+                self.files.insert(path, File { content, ..*old });
+                return;
+            }
         }
-        self.files.insert(path, file);
+        self.files.insert(path, file(name, &etag, Arc::clone(&source.bytes), modified));
     }
 
     fn add_template(
@@ -231,15 +249,16 @@ impl Site {
     }
 }
 
-fn file(name: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
-    let etag = tag(&bytes);
-    File { bytes, content_type: http1::mime::of(name), etag, modified }
-}
-
-/// A strong entity tag of some content: the same for the same bytes on one server.
-#[must_use]
-pub fn tag(bytes: &[u8]) -> String {
-    format!("\"{:016x}-{:x}\"", stdx::hash::hash64(bytes), bytes.len())
+fn file(name: &str, etag: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
+    let content_type = http1::mime::of(name);
+    let mut common = Vec::with_capacity(200);
+    field(&mut common, "Content-Type", content_type);
+    field(&mut common, "Last-Modified", &date(modified));
+    field(&mut common, "X-Content-Type-Options", "nosniff");
+    field(&mut common, "Cache-Control", "no-cache");
+    field(&mut common, "Accept-Ranges", "bytes");
+    let content = Arc::new(Content::new(content_type, etag, common, bytes));
+    File { content, content_type, modified }
 }
 
 /// Whether this may be the path of a site's file: segments with slashes between them, none of which is empty or
@@ -248,6 +267,12 @@ pub fn tag(bytes: &[u8]) -> String {
 pub fn is_path(path: &str) -> bool {
     let fits = |s: &str| !s.is_empty() && !s.starts_with('.') && !s.contains(['\\', '\0']);
     path.len() < 4096 && path.split('/').count() <= DEPTH_MAX && path.split('/').all(fits)
+}
+
+/// Whether this is the path of a library of functions, which the server is to have.
+#[must_use]
+pub fn is_library(path: &str) -> bool {
+    path.starts_with("functions/") && path.ends_with(".lua")
 }
 
 /// One site of two: the files of `over` come before those of `base` with the same paths.
@@ -367,8 +392,8 @@ mod tests {
         let over = [source("public/b", "3", 9, true), source("routes", "GET /x x.html", 9, true)];
         let (site, errors) = Site::new(merged(&base, &over), &[], None);
         assert!(errors.is_empty() && site.has_routes_in_key(), "{errors:?}");
-        assert_eq!(*site.file("/a").expect("there").bytes, b"1");
-        assert_eq!(*site.file("/b").expect("there").bytes, b"3");
+        assert_eq!(**site.file("/a").expect("there").body(), b"1");
+        assert_eq!(**site.file("/b").expect("there").body(), b"3");
         assert_eq!(site.missing(), ["routes: GET /x: there is no template 'x.html'"]);
         let over = [source("public/b", "3", 20, true), source("public/c", "4", 20, true)];
         let (next, _) = Site::new(merged(&base, &over), &[], Some(&site));

@@ -3,21 +3,25 @@
 //! Bounds of one page: 1,000,000 steps, 64 MiB that are made and 16 MiB of output, 40 templates within
 //! templates, and 2 seconds. A command takes 20 steps, and its reply one for each 16 bytes.
 //! What it was asked is there by name: the parameters of the path by their own names, `query`, `headers`,
-//! `cookies`, and `request` with `method`, `path` and `host`. A page that looks at headers or cookies, at the
+//! `cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
     Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Result as Made, Value,
 };
 
+use crate::live::{Blocks, insert_script};
 use crate::value::{Words, of_reply};
 use crate::{Found, Route, Store};
 
 /// Steps of a command, and bytes of its reply for which it takes one more.
 const COMMAND_STEPS: u64 = 20;
 const REPLY_STEP: u64 = 16;
+/// Steps of a live block.
+const LIVE_STEPS: u64 = 50;
 /// How long a page may take, with its commands.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -28,8 +32,12 @@ pub struct Asked {
     pub method: &'static str,
     /// The decoded path.
     pub path: String,
-    /// The field Host.
+    /// The host that the client has asked.
     pub host: String,
+    /// `http` or `https`, as the client has it.
+    pub scheme: &'static str,
+    /// The client's address.
+    pub remote_addr: String,
     /// The query, encoded.
     pub query: String,
     /// All fields, by their names in lower case.
@@ -38,6 +46,8 @@ pub struct Asked {
     pub params: Vec<(String, String)>,
     /// Further names for the template.
     pub data: Option<serde_json::Value>,
+    /// The page has an address at which it can be asked for again: its live blocks are shown as such.
+    pub live: bool,
 }
 
 /// A rendered page.
@@ -47,11 +57,14 @@ pub struct Rendered {
     pub body: Vec<u8>,
     /// It depends on more than the keys that it has read and its address.
     pub varies: bool,
+    /// Its live blocks.
+    pub blocks: Arc<Blocks>,
 }
 
 /// The engine of a site, with its functions and without templates.
 pub(crate) fn engine(commands: &[&'static str]) -> Engine {
-    Engine::new(commands, |name| {
+    let functions: Vec<&str> = commands.iter().copied().chain(["live"]).collect();
+    Engine::new(&functions, |name| {
         // A feed and a drawing are XML, too.
         let end = name.strip_suffix(".j2").unwrap_or(name).rsplit('.').next();
         match end {
@@ -67,6 +80,7 @@ struct Page<'a> {
     asked: Asked,
     store: &'a mut dyn Store,
     varies: bool,
+    blocks: Blocks,
     started: Instant,
 }
 
@@ -105,6 +119,8 @@ impl<'t> Host<'t> for Page<'_> {
                     pair("method", asked.method),
                     pair("path", &asked.path),
                     pair("host", &asked.host),
+                    pair("scheme", asked.scheme),
+                    pair("remote_addr", &asked.remote_addr),
                 ])
             }
             _ => None,
@@ -134,6 +150,17 @@ impl<'t> Host<'t> for Page<'_> {
         of_reply(reply, meter)
     }
 
+    fn live(&mut self, name: &str, content: &str, meter: &Meter) -> Made<bool> {
+        if !self.asked.live {
+            return Ok(false);
+        }
+        meter.bytes(name.len() + content.len())?;
+        // The names so far are looked through.
+        meter.steps(LIVE_STEPS)?;
+        let added = self.blocks.add(name, content);
+        added.map(|()| true).map_err(|why| Error::new(Kind::Host, why))
+    }
+
     fn overdue(&mut self) -> bool {
         self.started.elapsed() > TIME_MAX
     }
@@ -149,10 +176,14 @@ pub(crate) fn render(
     asked: Asked,
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
-    let mut page = Page { asked, store, varies: false, started: Instant::now() };
+    let blocks = Blocks::default();
+    let mut page = Page { asked, store, varies: false, blocks, started: Instant::now() };
     let made = engine.render(name, &mut page, Limits::default());
-    let body = made.map_err(|e| e.to_string())?.into_bytes();
-    Ok(Rendered { body, varies: page.varies })
+    let mut body = made.map_err(|e| e.to_string())?.into_bytes();
+    if !page.blocks.is_empty() {
+        insert_script(&mut body, page.blocks.version());
+    }
+    Ok(Rendered { body, varies: page.varies, blocks: Arc::new(page.blocks) })
 }
 
 /// The parameters of a route with their values.

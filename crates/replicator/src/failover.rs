@@ -115,7 +115,7 @@ pub fn begin(engine: &Engine, wish: Wish) -> Result<(), Fail> {
     engine.extend_pause(now + FOREVER_MS, true);
     // Replicas acknowledge every second by themselves.
     engine.replication.state().append(GETACK);
-    engine.wake_feeding(None, usize::MAX);
+    engine.feed_now();
     Ok(())
 }
 

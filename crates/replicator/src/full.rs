@@ -95,7 +95,7 @@ fn begin(
     drop(quiet);
     // Otherwise it is tried again.
     if begun.is_ok() {
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_now();
     }
 }
 
@@ -168,7 +168,7 @@ impl Broadcast {
         if self.replicas.is_empty() {
             return Err(io::Error::other("no replica is left"));
         }
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -182,7 +182,7 @@ impl Sink for Broadcast {
         self.send(&{ self.mark })?;
         self.replicas.iter().for_each(|replica| replica.payload.end());
         self.ended = true;
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -238,7 +238,7 @@ impl Sink for Spool {
                 about.state = Some(State::SendBulk);
             }
         }
-        self.engine.wake_feeding(None, usize::MAX);
+        self.engine.feed_now();
         Ok(())
     }
 }
@@ -270,5 +270,5 @@ fn send_functions(engine: &Engine, replica: &Arc<Replica>) {
     replica.payload.push_line(&bytes);
     replica.payload.push_line(&mark);
     replica.payload.end();
-    engine.wake_feeding(None, usize::MAX);
+    engine.feed_now();
 }

@@ -13,14 +13,14 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use config::Id;
+use config::{ClientClass, Config, Id};
 use durable::Durable;
 use durable::load::{self, Source};
 use engine::{
     Attention, Endpoint, Engine, Job, Mailbox, Message, Next, Peer, Purpose, Session, Thread, Wire,
     log,
 };
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use replication::ReplId;
 use replication::link::{Event, Level, Link, RETRY_MS, Settings, State};
 use resp::{Out, Parser};
@@ -36,8 +36,6 @@ use crate::whole::Scan;
 const TICK: Duration = Duration::from_millis(100);
 /// How long a connection may take to be made.
 const CONNECTING: Duration = Duration::from_secs(5);
-/// Bytes of a command or a transaction that is not whole.
-const HELD_MAX: usize = 8 << 30;
 /// Bytes of one read.
 const INPUT: usize = 256 << 10;
 
@@ -121,7 +119,7 @@ impl Following {
     }
 
     /// Takes nothing from the primary any more, which stays the one that this server names.
-    pub(crate) fn cease(&self) {
+    pub fn cease(&self) {
         if let Some((primary, _)) = &*self.present.lock() {
             primary.stops.store(true, Relaxed);
             primary.up.store(false, Relaxed);
@@ -210,8 +208,14 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     session.from_primary = true;
     session.select(engine.replication.stream_db());
     session.client.set_peer(Peer::Primary);
-    let mut follower =
-        Follower { engine, registry, primary, thread: &mut thread, session: &mut session };
+    let mut follower = Follower {
+        engine,
+        registry,
+        primary,
+        thread: &mut thread,
+        session: &mut session,
+        begin_anew: None,
+    };
     while !primary.stops.load(Relaxed) {
         follower.session.client.closing.store(false, Relaxed);
         let began = Instant::now();
@@ -241,6 +245,14 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     let _ = on_worker(engine, || {}, |e, thread| e.keyspace.unshare(&thread.cx.solo));
 }
 
+/// Bytes that are held of a command or a transaction that is not whole: the most that a client may send without
+/// ending one, or what a primary with the same configuration keeps for a replica, whichever is more. A script may
+/// write more than that in one piece, so it can be raised.
+fn held_max(config: &Config) -> u64 {
+    let kept = config.output_limits(ClientClass::Replica).hard;
+    config.bytes(Id::ClientQueryBufferLimit).max(kept)
+}
+
 /// Added to the number of workers, for the number of the thread.
 const LINK: usize = 1000;
 
@@ -250,6 +262,8 @@ struct Follower<'a> {
     primary: &'a Primary,
     thread: &'a mut Thread,
     session: &'a mut Session,
+    /// The stream cannot be gone on with from where it stopped; why.
+    begin_anew: Option<&'static str>,
 }
 
 /// What the link has reported since it was last looked at.
@@ -311,7 +325,7 @@ impl Drop for Reports {
     }
 }
 
-impl Follower<'_> {
+impl<'a> Follower<'a> {
     fn guard(&self) -> &Guard {
         &self.registry.guard
     }
@@ -341,14 +355,20 @@ impl Follower<'_> {
             port => port as u16,
         };
         let state = self.engine.replication.state();
+        // Without a backlog the offset has stood still: it says nothing about the data.
+        let has_position = state.backlog.is_some();
         Settings {
             user: word(Id::Masteruser),
             password: word(Id::Masterauth),
             port,
             announce_ip: word(Id::ReplicaAnnounceIp),
             timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
-            // Without a backlog the offset has stood still: it says nothing about the data.
-            resume: state.backlog.is_some().then(|| state.history.resume()),
+            resume: self
+                .begin_anew
+                .is_none()
+                .then(|| state.history.resume())
+                .filter(|_| has_position),
+            why_full: self.begin_anew.unwrap_or("this server's data has no position in a history"),
             failover: Replicator::of(self.engine).failover.asks(),
             id: needs_grant(self.engine)
                 .then(|| ReplId::parse(self.engine.run_id.as_bytes()))
@@ -359,6 +379,8 @@ impl Follower<'_> {
     /// Makes a connection and follows until it ends. Returns whether the stream has arrived.
     fn connect(&mut self) -> bool {
         let (engine, primary) = (self.engine, self.primary);
+        // DEBUG SLEEP has it.
+        drop(engine.replication.applying.lock());
         *primary.state.lock() = "connecting";
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let dial = engine.on_dial.read().clone();
@@ -396,6 +418,7 @@ impl Follower<'_> {
             if let Err(why) = self.execute(&mut link, &mut reports.stream, &mut scan) {
                 link.fail(why, &mut |e| reports.take(engine, e));
             }
+            self.count_held(&reports.stream);
             link.tick(self.now(), &mut |e| reports.take(engine, e));
             *primary.state.lock() = link.role_state();
             *primary.transfer.lock() = link.transfer();
@@ -523,6 +546,7 @@ impl Follower<'_> {
         drop(applying);
         self.registry.disconnect_all(engine);
         link.loaded(self.now());
+        self.begin_anew = None;
         self.is_up_now();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync: Finished with success");
         Ok(())
@@ -548,17 +572,19 @@ impl Follower<'_> {
         let malformed = |_| "The stream of MASTER is malformed".to_owned();
         let n = scan.whole(stream).map_err(malformed)?;
         if n == 0 {
-            let endless = stream.len() > HELD_MAX;
-            return match endless {
-                true => Err("A command or a transaction of MASTER does not end".into()),
-                false => Ok(()),
-            };
+            let most = held_max(&self.engine.config);
+            if stream.len() as u64 <= most {
+                return Ok(());
+            }
+            // The same bytes would come again. A full copy has what they do.
+            self.begin_anew = Some("a transaction of MASTER is larger than the limits for one");
+            return Err(format!(
+                "A command or a transaction of MASTER does not end within {most} bytes (see \
+                 client-query-buffer-limit and client-output-buffer-limit replica)"
+            ));
         }
         let engine = self.engine;
-        let applying = engine.replication.applying.lock();
-        if self.primary.stops.load(Relaxed) {
-            return Ok(());
-        }
+        let Some(applying) = self.lock_applying() else { return Ok(()) };
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
         self.guard().heard(engine);
@@ -570,7 +596,7 @@ impl Follower<'_> {
         drop(applying);
         stream.drain(..n);
         scan.consume(n);
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_soon();
         engine.journal.turn_over(self.thread.worker());
         let journal = &engine.journal;
         let durable = journal.is_on() && journal.shared.durable() >= self.thread.last_written();
@@ -579,6 +605,26 @@ impl Follower<'_> {
             link.acknowledge(self.now());
         }
         done
+    }
+
+    /// The right to execute; none when the link is to end. DEBUG SLEEP may have it for long.
+    fn lock_applying(&self) -> Option<MutexGuard<'a, ()>> {
+        loop {
+            if self.stops() {
+                return None;
+            }
+            let applying = self.engine.replication.applying.try_lock_for(TICK);
+            if let Some(applying) = applying {
+                return (!self.primary.stops.load(Relaxed)).then_some(applying);
+            }
+        }
+    }
+
+    /// Shows what waits for its end as the input of the primary's connection.
+    fn count_held(&self, stream: &Vec<u8>) {
+        let client = &self.session.client;
+        client.query_bytes.store(stream.len() as u64, Relaxed);
+        client.query_capacity.store(stream.capacity() as u64, Relaxed);
     }
 
     /// Returns how many bytes were executed.

@@ -351,6 +351,12 @@ impl Registry {
             }
         } else {
             replica.about.lock().pre_psync = true;
+            log!(
+                engine.log,
+                Notice,
+                "Full copy for replica {}: it asked by SYNC, without a position",
+                name
+            );
         }
         if answer.is_none() {
             counts.full.fetch_add(1, Relaxed);
@@ -359,6 +365,8 @@ impl Registry {
         }
         self.all.lock().push(replica);
         self.count(engine);
+        // What was rendered above is for all.
+        engine.feed_soon();
         Ok(answer)
     }
 
@@ -515,7 +523,7 @@ impl Registry {
         self.any_waiting.store(true, Relaxed);
         if !engine.is_replica() && engine.replication.renders() {
             engine.replication.state().append(GETACK);
-            engine.wake_feeding(None, usize::MAX);
+            engine.feed_now();
         }
     }
 }

@@ -66,6 +66,7 @@ fn follow(
     });
     drop(quiet);
     if !follows {
+        engine.feed_soon();
         return false;
     }
     note_link(engine, false);

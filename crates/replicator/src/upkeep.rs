@@ -32,7 +32,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
             // It must not take the silence for the end of the link.
             Some(State::WaitStart | State::WaitEnd) => {
                 replica.payload.push_line(b"\n");
-                engine.wake_feeding(None, usize::MAX);
+                engine.feed_now();
             }
             _ if replica.about.lock().is_timed_out(now as u64, timeout) => {
                 let name = replica.name();
@@ -64,7 +64,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     {
         registry.pinged_ms.store(now, Relaxed);
         engine.replication.state().append(PING);
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_now();
     }
 }
 

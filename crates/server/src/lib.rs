@@ -288,7 +288,11 @@ impl Builder {
             replicator::role::begin_configured(&engine);
             loading.tell(Ok(()));
         }
+        shared.web.follow(&shared.engine.config)?;
         web::watch(&shared)?;
+        if let Some(live) = &shared.live {
+            *engine.live.call.write() = Some(live::commands(Arc::clone(live)));
+        }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();
         let handle = Handle {
@@ -311,6 +315,10 @@ impl Builder {
         *engine.on_config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
             Some(h) => h.reconfigure(id, config),
             None => Ok(()),
+        }));
+        let weak = Arc::downgrade(&shared);
+        *engine.on_web_info.write() = Some(Box::new(move || {
+            weak.upgrade().map_or_else(Vec::new, |shared| shared.web.info())
         }));
         *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls), &engine));
         let looked_at = inboxes.clone();
@@ -498,6 +506,10 @@ impl Handle {
                     "Unable to listen on the web port. Check server logs.".to_owned()
                 })
             }
+            Id::WebAccessLog | Id::WebTrustedProxies => self.shared.web.follow(c).map_err(|e| {
+                log!(self.shared.engine.log, Warning, "{}", e);
+                "Unable to open the access log. Check server logs.".to_owned()
+            }),
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()
@@ -595,6 +607,7 @@ impl Server {
                 let _ = t.join();
             }
         }
+        self.handle.shared.web.access.write_out();
         let http = &self.handle.http;
         http.begin_stop();
         if !engine.topics.close(FLUSH) {
@@ -602,7 +615,8 @@ impl Server {
         }
         // Those whose records were stored are answered before it goes.
         http.stop(Duration::from_nanos(DRAIN_NS));
-        durable::journal::close(engine);
+        replicator::Replicator::of(engine).following.cease();
+        durable::journal::close_at_the_end(engine);
         // Until here it has answered that the server is shutting down.
         self.handle.admin.stop();
     }

@@ -17,6 +17,15 @@ pub trait Host<'t> {
     /// The function has failed.
     fn call(&mut self, name: &str, args: &Arguments<'_, 't>, meter: &Meter) -> Result<Value<'t>>;
 
+    /// A live block of the page, with its content. It is called only where [`Self::call`] knows the function
+    /// `live`. Returns whether the block is shown as a live one.
+    ///
+    /// # Errors
+    /// The page cannot have this block.
+    fn live(&mut self, _name: &str, _content: &str, _meter: &Meter) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
     fn overdue(&mut self) -> bool {
         false

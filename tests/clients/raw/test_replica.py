@@ -8,7 +8,7 @@ import threading
 import unittest
 
 from harness.replication import REDIS, Client, Error, Redis, caught_up, everything
-from harness.server import Server, beyond_redis, wait_until
+from harness.server import Server, beyond_redis, encode, wait_until
 from raw.test_primary import write_all_types
 
 QUICK = ("--repl-diskless-sync-delay", 0)
@@ -114,6 +114,35 @@ class Replica(unittest.TestCase):
                 self.assert_same(b, a, c)
                 self.assertEqual(second.info("stats")["sync_full"], "0")
                 self.assertEqual(second.info("stats")["sync_partial_ok"], "2")
+
+    def test_a_writable_replica_expires_what_its_clients_wrote(self):
+        debug = ("--enable-debug-command", "local")
+        with Redis(*QUICK, *debug) as a, Server("--replica-read-only", "no") as b:
+            self.follow(a, b)
+            with Client(a.port) as c, Client(b.port) as r:
+                r("SELECT", 5)
+                r("SET", "own", 1, "PX", 20)
+                r("RPUSH", "list", 1)
+                r("PEXPIRE", "list", 20)
+                r("EVAL", "redis.call('SET', KEYS[1], 1, 'PX', 20)", 1, "script")
+                r.send(encode("MULTI") + encode("SET", "tx", 1, "PX", 20) + encode("EXEC"))
+                [r.reply() for _ in range(3)]
+                r("SET", "later", 1, "PX", 20)
+                r("PERSIST", "later")
+                r("SET", "kept", 1, "EX", 1000)
+                wait_until(lambda: r("DBSIZE") == 2, "the others are gone")
+                self.assertEqual(sorted(r("KEYS", "*")), [b"kept", b"later"])
+                self.assertEqual(r.info("stats")["slave_expires_tracked_keys"], "1")
+                self.assertEqual(r.info("stats")["expired_keys"], "4")
+                # What comes from the primary is the primary's to delete.
+                self.assertEqual(c("DEBUG", "SET-ACTIVE-EXPIRE", 0), b"OK")
+                c("SET", "theirs", 1, "PX", 20)
+                r("SELECT", 0)
+                wait_until(lambda: r("DBSIZE") == 1, "it is here")
+                wait_until(lambda: r("EXISTS", "theirs") == 0, "its time is over")
+                r("SET", "own", 1, "PX", 20)
+                wait_until(lambda: r.info("stats")["expired_keys"] == "5", "the replica's is gone")
+                self.assertEqual(r("DBSIZE"), 1)
 
     def test_the_role_is_an_option(self):
         with Server(*QUICK) as a, Server(*QUICK) as b, Client(b.port) as c:

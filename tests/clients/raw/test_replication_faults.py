@@ -147,6 +147,46 @@ class Faults(unittest.TestCase):
             own("REPLICAOF", "127.0.0.1", p.port)
             wait_until(lambda: own("GET", "k") is None, "the copy is loaded")
 
+    def test_a_transaction_without_an_end(self):
+        """What is held of it is bounded and counted; then a full copy is asked for, not the same bytes again."""
+        head, full, copy = primary_bytes()
+        lines = [line + b"\r\n" for line in head.split(b"\r\n")[:-1]]
+        asked, held, done = [], [], threading.Event()
+        limits = ("--client-query-buffer-limit", "2mb", "--client-output-buffer-limit", "replica 1mb 0 0")
+        with socket.create_server(("127.0.0.1", 0)) as door, Server(*limits) as r:
+
+            def serve():
+                for attempt in range(2):
+                    sock, _ = door.accept()
+                    with sock:
+                        try:
+                            for answer in (lines[0], b"".join(lines[1:])):
+                                sock.recv(4096)
+                                sock.sendall(answer)
+                            asked.append(sock.recv(4096))
+                            if attempt == 1:
+                                break
+                            sock.sendall(full + copy)
+                            sock.recv(4096)
+                            sock.sendall(encode("MULTI") + encode("SET", "k", "x" * MIB))
+                            with Client(r.port) as own:
+                                wait_until(lambda: b"qbuf=10" in own("CLIENT", "LIST", "TYPE", "master"), "it is held")
+                                held.append(own("GET", "k"))
+                            for _ in range(100):
+                                sock.sendall(encode("SET", "k", "x" * MIB))
+                        except OSError:
+                            pass
+                done.set()
+
+            thread = threading.Thread(target=serve, daemon=True)
+            thread.start()
+            with Client(r.port) as own:
+                own("REPLICAOF", "127.0.0.1", door.getsockname()[1])
+            wait_until(done.is_set, "it has asked twice")
+            r.wait_for_log("A command or a transaction of MASTER does not end within 2097152 bytes")
+        self.assertEqual(held, [None])
+        self.assertEqual(asked, [ASK, ASK])
+
     def test_a_replica_asks_for_what_is_not_there(self):
         with Server(*QUICK, "--repl-backlog-size", 16384) as p, Client(p.port) as c:
             with Redis() as r:

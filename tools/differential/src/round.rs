@@ -147,6 +147,13 @@ impl Round {
         Round { seed, setup, steps, events, scene: None }
     }
 
+    /// The commands as a client sends them, without the FLUSHALL of the start: load for a server whose data is
+    /// compared with that of its replicas. Empty for a scene.
+    pub fn request(&self) -> Vec<u8> {
+        let setup = self.setup.iter().filter(|args| args[..] != words("FLUSHALL")[..]);
+        encode(setup.chain(self.steps.iter().map(|step| &step.args)))
+    }
+
     /// Whether it is a scene of several clients, which takes many small steps.
     pub fn is_scene(&self) -> bool {
         self.scene.is_some()
@@ -208,15 +215,7 @@ impl Round {
         digest.push(words(events::END));
         let all: Vec<&Args> =
             setup.iter().chain(steps.iter().map(|step| &step.args)).chain(&digest).collect();
-        let mut request = Vec::new();
-        for args in all.iter().filter(|args| !args.is_empty()) {
-            request.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
-            for arg in *args {
-                request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-                request.extend_from_slice(arg);
-                request.extend_from_slice(b"\r\n");
-            }
-        }
+        let request = encode(all.iter().copied());
         let connect = |address: &String| -> Result<Client, String> {
             let mut client = Client::connect(address).map_err(|e| format!("{address}: {e}"))?;
             client.send_raw(&request).map_err(|e| format!("{address}: {e}"))?;
@@ -308,6 +307,20 @@ impl Round {
             size = (size / 2).max(1);
         }
     }
+}
+
+/// Commands in RESP.
+fn encode<'a>(all: impl Iterator<Item = &'a Args>) -> Vec<u8> {
+    let mut request = Vec::new();
+    for args in all.filter(|args| !args.is_empty()) {
+        request.extend_from_slice(format!("*{}\r\n", args.len()).as_bytes());
+        for arg in args {
+            request.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
+            request.extend_from_slice(arg);
+            request.extend_from_slice(b"\r\n");
+        }
+    }
+    request
 }
 
 fn word(arg: &[u8]) -> String {
@@ -499,6 +512,16 @@ mod tests {
         let shown = |seed| format!("{:?}", Round::new(seed));
         assert_eq!(shown(7), shown(7));
         assert_ne!(shown(7), shown(8));
+    }
+
+    #[test]
+    fn a_request_has_all_commands_but_the_first() {
+        let round = Round::new(7);
+        let request = String::from_utf8_lossy(&round.request()).into_owned();
+        assert!(request.starts_with("*2\r\n$5\r\nHELLO\r\n"), "{request:.60}");
+        let first = round.steps.last().and_then(|step| step.args.last()).expect("there are steps");
+        assert!(request.ends_with(&format!("{}\r\n", String::from_utf8_lossy(first))));
+        assert!(Round::new(64).request().is_empty(), "a scene");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use crate::report::PartResult;
 use crate::{Result, setup};
 use differential::{Round, Servers};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -30,6 +31,8 @@ struct Options {
     rounds: u64,
     keep_going: bool,
     scenes: Scenes,
+    /// Where to write the rounds instead of playing them.
+    print: Option<PathBuf>,
 }
 
 /// Whether scenes of several clients are played.
@@ -49,9 +52,14 @@ impl Options {
             rounds: u64::MAX,
             keep_going: false,
             scenes: Scenes::Too,
+            print: None,
         };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
+            if arg == "--print" {
+                options.print = Some(args.next().ok_or("--print takes the name of a file")?.into());
+                continue;
+            }
             let mut number = || {
                 let text = args.next().map(String::as_str).unwrap_or_default();
                 text.parse().map_err(|_| format!("{arg} takes a number, not {text:?}"))
@@ -77,8 +85,30 @@ fn new_seed() -> u64 {
 
 pub(crate) fn run(args: &[String]) -> Result<PartResult> {
     let options = Options::parse(args, new_seed())?;
+    if let Some(path) = &options.print {
+        print_rounds(path, options.seed, options.rounds)?;
+        let mut part = PartResult::new(NAME);
+        part.passed = 1;
+        return Ok(part.conclude(Ok(true)));
+    }
     setup::redis()?;
     on_servers(&process::apus(false)?, &options)
+}
+
+/// Writes the requests of rounds to a file: before each its length in bytes, as a line. `tests/soak/replicas.py` plays
+/// them on a primary.
+pub(crate) fn print_rounds(path: &Path, seed: u64, rounds: u64) -> Result<()> {
+    let failed = |e| format!("{}: {e}", path.display());
+    let mut file = std::fs::File::create(path).map(std::io::BufWriter::new).map_err(failed)?;
+    // Without `--rounds` there would be no end.
+    for number in 0..rounds.min(100_000) {
+        let request = Round::new(seed.wrapping_add(number)).request();
+        if !request.is_empty() {
+            writeln!(file, "{}", request.len()).map_err(failed)?;
+            file.write_all(&request).map_err(failed)?;
+        }
+    }
+    file.flush().map_err(failed)
 }
 
 /// As a part of the test command.
@@ -93,6 +123,7 @@ pub(crate) fn for_tests(apus: &Path) -> PartResult {
         rounds: KNOWN.1,
         keep_going: false,
         scenes: Scenes::None,
+        print: None,
     };
     on_servers(apus, &options)
         .unwrap_or_else(|message| PartResult::new(NAME).conclude(Err(message)))

@@ -45,10 +45,10 @@ cargo xtask COMMAND
   access
         Asks Apus and a real redis-server what users may do (ACL DRYRUN of every command), and
         compares.
-  fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going] [--scenes]
+  fuzz [--seconds N] [--seed N] [--rounds N] [--keep-going] [--scenes] [--print FILE]
         Sends the same random commands to Apus and to a real redis-server and compares. Each
         round has a seed of its own, counted up from --seed. `test` runs 60 s of it, or
-        APUS_FUZZ_SECONDS.
+        APUS_FUZZ_SECONDS. --print writes the rounds to a file for tests/soak/replicas.py.
   miri [--quick]
         The tests of the crates with unsafe code under Miri, the fuzz targets' included: an hour
         or more. --quick is the part that `ci` runs.

@@ -129,13 +129,7 @@ impl Options {
 
     /// Reads a command line; an error says what is wrong with it.
     pub(crate) fn parse(args: &[String]) -> Result<Self, String> {
-        let mut o = Self::new();
-        let mut login = Login::default();
-        let mut tls = TlsOptions::default();
-        let (mut host, mut port, mut socket, mut placed) =
-            ("127.0.0.1".to_owned(), 6379u16, None, None);
-        let (mut fill, mut fill_command) = (false, None);
-        let (mut names, mut mix, mut commands, mut places) = (None, None, Vec::new(), Vec::new());
+        let (mut o, mut asked) = (Self::new(), Asked::default());
         let mut words = Words::new(args);
         while let Some(word) = words.next()? {
             let flag = match word {
@@ -147,134 +141,66 @@ impl Options {
                     break;
                 }
             };
-            let flag = &*flag;
-            let mut value = || words.value(flag);
-            match flag {
-                "--help" => o.help = true,
-                "-h" | "--host" => (host, placed) = (value()?, Some(flag.to_owned())),
-                "-p" | "--port" => {
-                    (port, placed) =
-                        (number(flag, &value()?, 1, 65535)? as u16, Some(flag.to_owned()));
-                }
-                "-s" | "--socket" => {
-                    (socket, placed) = (Some(PathBuf::from(value()?)), Some(flag.to_owned()))
-                }
-                "-u" | "--url" | "--uri" => places.push((String::new(), value()?)),
-                "--target" => {
-                    let text = value()?;
-                    match text.split_once('=') {
-                        Some((name, place)) if !name.is_empty() => {
-                            places.push((name.to_owned(), place.to_owned()));
-                        }
-                        _ => return Err(format!("--target {text} is not NAME=HOST:PORT")),
-                    }
-                }
-                "-a" | "--password" => login.password = Some(value()?),
-                "--user" => login.user = Some(value()?),
-                "--dbnum" => login.db = number(flag, &value()?, 0, u32::MAX.into())? as u32,
-                "-3" => login.resp3 = true,
-                "--resp" => login.resp3 = number(flag, &value()?, 2, 3)? == 3,
-                "-c" | "--connections" => {
-                    o.connections = number(flag, &value()?, 1, 60_000)? as usize
-                }
-                "--threads" => o.threads = number(flag, &value()?, 1, 1024)? as usize,
-                "-P" | "--pipeline" => {
-                    let depth = |t: &str| Ok(number(flag, t, 1, 1_000_000)? as usize);
-                    o.depths = value()?.split(',').map(depth).collect::<Result<_, String>>()?;
-                }
-                "-t" | "--tests" => names = Some(value()?),
-                "--mix" => mix = Some(value()?),
-                "--command" => commands.push(value()?),
-                "-n" | "--count" => o.count = Some(number(flag, &value()?, 1, u64::MAX / 2)?),
-                "--duration" => {
-                    let text = value()?;
-                    let seconds = text.trim_end_matches('s').parse::<f64>().ok();
-                    let seconds = seconds.filter(|s| *s > 0.0 && *s <= 1e6);
-                    let seconds = seconds.ok_or(format!("--duration {text} is not in seconds"))?;
-                    o.duration = Some(Duration::from_secs_f64(seconds));
-                }
-                "--rate" => o.rate = Some(number(flag, &value()?, 1, 1_000_000_000)?),
-                "-r" | "--keys" => o.keys = number(flag, &value()?, 1, KEYS_MAX)?,
-                "--dist" => o.dist = Dist::parse(&value()?)?,
-                "-d" | "--size" => o.sizes = Sizes::parse(&value()?)?,
-                "--fill" => fill = true,
-                "--fill-command" => (fill, fill_command) = (true, Some(value()?)),
-                "--seed" => o.seed = number(flag, &value()?, 0, u64::MAX)?,
-                "-q" | "--quiet" => o.quiet = true,
-                "--csv" => o.csv = true,
-                "--json" => o.json = Some(value()?.into()),
-                "--timeline" => o.timeline = Some(value()?.into()),
-                "--plot" => o.plot = Some(value()?.into()),
-                "--reps" => o.reps = number(flag, &value()?, 1, 1000)? as usize,
-                "--server-pid" => {
-                    o.server_pid = Some(number(flag, &value()?, 1, u32::MAX.into())? as u32)
-                }
-                "--precision" => drop(value()?),
-                "-k" => {
-                    if value()? != "1" {
-                        return Err("-k 0 (a connection per request) is not offered".into());
-                    }
-                }
-                _ if tls.take(flag, &mut value)? => {}
-                _ if NOT_OFFERED.contains(&flag) => {
-                    return Err(format!("redis-benchmark's {flag} is not offered"));
-                }
-                _ => return Err(format!("there is no option {flag}; see apus bench kv --help")),
+            let mut value = || words.value(&flag);
+            if !(asked.place(&flag, &mut value)?
+                || asked.commands(&flag, &mut value, &mut o)?
+                || o.load(&flag, &mut value)?
+                || o.report(&flag, &mut value)?
+                || asked.tls.take(&flag, &mut value)?)
+            {
+                return Err(match NOT_OFFERED.contains(&&*flag) {
+                    true => format!("redis-benchmark's {flag} is not offered"),
+                    false => format!("there is no option {flag}; see apus bench kv --help"),
+                });
             }
         }
-        if login.user.is_some() && login.password.is_none() {
-            return Err("--user needs --password".into());
-        }
-        match placed {
-            Some(flag) if !places.is_empty() => {
-                return Err(format!("{flag} and a --url or --target exclude each other"));
-            }
-            _ => {}
-        }
-        for (name, place) in places {
-            if o.targets.iter().any(|t| t.name == name) {
-                let text = "several servers are compared with --target NAME=URL, each its own name";
-                return Err(text.into());
-            }
-            o.targets.push(url(name, &place, &login)?);
-        }
-        if o.targets.is_empty() {
-            let address = socket.map_or(Address::Tcp(host, port), Address::Unix);
-            o.targets.push(Target { name: String::new(), address, login, tls: None });
-        }
-        let tls = tls.finish()?;
-        o.targets.iter_mut().for_each(|target| target.tls = tls.clone());
-        if o.server_pid.is_some() && o.targets.len() > 1 {
-            return Err("--server-pid is of one server; leave it out with several".into());
-        }
-        if let Some(pid) = o.server_pid
-            && super::sys::process_cpu(pid).is_empty()
-        {
-            return Err(format!("--server-pid {pid}: there is no such process to read"));
-        }
-        o.random = o.keys > 0;
-        if mix.is_some() || !commands.is_empty() {
-            o.random = true;
-            o.keys = if o.keys == 0 { 100_000 } else { o.keys };
-        }
-        if let Some(mix) = mix {
-            o.tests.push(tests::mix(&mix)?);
-        }
-        if !commands.is_empty() {
-            o.tests.push(tests::commands(&commands)?);
-        }
-        if o.tests.is_empty() {
-            o.tests = tests::named(names.as_deref())?;
-        }
-        if fill {
-            if o.keys == 0 {
-                return Err("--fill needs a key space: -r N".into());
-            }
-            o.fill = Some(tests::fill(fill_command.as_deref())?);
-        }
+        asked.find_servers(&mut o)?;
+        asked.find_tests(&mut o)?;
         o.keys = o.keys.max(1);
         o.threads = o.threads.min(o.connections);
         Ok(o)
+    }
+
+    /// Options of the load; whether it was one.
+    pub(crate) fn load(&mut self, flag: &str, value: Value<'_>) -> Result<bool, String> {
+        match flag {
+            "-c" | "--connections" => {
+                self.connections = number(flag, &value()?, 1, 60_000)? as usize
+            }
+            "--threads" => self.threads = number(flag, &value()?, 1, 1024)? as usize,
+            "-P" | "--pipeline" => {
+                let depth = |t: &str| Ok(number(flag, t, 1, 1_000_000)? as usize);
+                self.depths = value()?.split(',').map(depth).collect::<Result<_, String>>()?;
+            }
+            "-n" | "--count" => self.count = Some(number(flag, &value()?, 1, u64::MAX / 2)?),
+            "--duration" => {
+                let text = value()?;
+                let seconds = text.trim_end_matches('s').parse::<f64>().ok();
+                let seconds = seconds.filter(|s| *s > 0.0 && *s <= 1e6);
+                let seconds = seconds.ok_or(format!("--duration {text} is not in seconds"))?;
+                self.duration = Some(Duration::from_secs_f64(seconds));
+            }
+            "--rate" => self.rate = Some(number(flag, &value()?, 1, 1_000_000_000)?),
+            "-r" | "--keys" => self.keys = number(flag, &value()?, 1, KEYS_MAX)?,
+            "--seed" => self.seed = number(flag, &value()?, 0, u64::MAX)?,
+            "--reps" => self.reps = number(flag, &value()?, 1, 1000)? as usize,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options of the report, and the help; whether it was one.
+    pub(crate) fn report(&mut self, flag: &str, value: Value<'_>) -> Result<bool, String> {
+        match flag {
+            "--help" => self.help = true,
+            "-q" | "--quiet" => self.quiet = true,
+            "--csv" => self.csv = true,
+            "--json" => self.json = Some(value()?.into()),
+            "--timeline" => self.timeline = Some(value()?.into()),
+            "--plot" => self.plot = Some(value()?.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// The most requests of a run.
@@ -284,6 +210,166 @@ impl Options {
             (None, None) => 100_000,
             (None, Some(_)) => u64::MAX / 2,
         }
+    }
+}
+
+/// How an option gets its value.
+pub(crate) type Value<'a> = &'a mut dyn FnMut() -> Result<String, String>;
+
+/// What several options say together.
+struct Asked {
+    login: Login,
+    tls: TlsOptions,
+    host: String,
+    port: u16,
+    socket: Option<PathBuf>,
+    /// The last of the options that say where the server is, in parts.
+    placed: Option<String>,
+    /// Servers by name and URL.
+    places: Vec<(String, String)>,
+    /// Names of redis-benchmark's tests, a mix of them, and commands.
+    names: Option<String>,
+    mix: Option<String>,
+    custom: Vec<String>,
+    fill: bool,
+    fill_command: Option<String>,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            login: Login::default(),
+            tls: TlsOptions::default(),
+            host: "127.0.0.1".to_owned(),
+            port: 6379,
+            socket: None,
+            placed: None,
+            places: Vec::new(),
+            names: None,
+            mix: None,
+            custom: Vec::new(),
+            fill: false,
+            fill_command: None,
+        }
+    }
+}
+
+impl Asked {
+    /// Options of where servers are, and of the login; whether it was one.
+    fn place(&mut self, flag: &str, value: Value<'_>) -> Result<bool, String> {
+        let placed = Some(flag.to_owned());
+        match flag {
+            "-h" | "--host" => (self.host, self.placed) = (value()?, placed),
+            "-p" | "--port" => {
+                (self.port, self.placed) = (number(flag, &value()?, 1, 65535)? as u16, placed);
+            }
+            "-s" | "--socket" => (self.socket, self.placed) = (Some(value()?.into()), placed),
+            "-u" | "--url" | "--uri" => self.places.push((String::new(), value()?)),
+            "--target" => {
+                let text = value()?;
+                match text.split_once('=') {
+                    Some((name, place)) if !name.is_empty() => {
+                        self.places.push((name.to_owned(), place.to_owned()));
+                    }
+                    _ => return Err(format!("--target {text} is not NAME=HOST:PORT")),
+                }
+            }
+            "-a" | "--password" => self.login.password = Some(value()?),
+            "--user" => self.login.user = Some(value()?),
+            "--dbnum" => self.login.db = number(flag, &value()?, 0, u32::MAX.into())? as u32,
+            "-3" => self.login.resp3 = true,
+            "--resp" => self.login.resp3 = number(flag, &value()?, 2, 3)? == 3,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options of which commands are sent, and of which server's time is read; whether it was one.
+    fn commands(&mut self, flag: &str, value: Value<'_>, o: &mut Options) -> Result<bool, String> {
+        match flag {
+            "-t" | "--tests" => self.names = Some(value()?),
+            "--mix" => self.mix = Some(value()?),
+            "--command" => self.custom.push(value()?),
+            "--dist" => o.dist = Dist::parse(&value()?)?,
+            "-d" | "--size" => o.sizes = Sizes::parse(&value()?)?,
+            "--fill" => self.fill = true,
+            "--fill-command" => (self.fill, self.fill_command) = (true, Some(value()?)),
+            "--server-pid" => {
+                o.server_pid = Some(number(flag, &value()?, 1, u32::MAX.into())? as u32)
+            }
+            "--precision" => drop(value()?),
+            "-k" => {
+                if value()? != "1" {
+                    return Err("-k 0 (a connection per request) is not offered".into());
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The servers, from all that was said of them.
+    fn find_servers(&mut self, o: &mut Options) -> Result<(), String> {
+        if self.login.user.is_some() && self.login.password.is_none() {
+            return Err("--user needs --password".into());
+        }
+        match &self.placed {
+            Some(flag) if !self.places.is_empty() => {
+                return Err(format!("{flag} and a --url or --target exclude each other"));
+            }
+            _ => {}
+        }
+        for (name, place) in std::mem::take(&mut self.places) {
+            if o.targets.iter().any(|t| t.name == name) {
+                let text = "several servers are compared with --target NAME=URL, each its own name";
+                return Err(text.into());
+            }
+            o.targets.push(url(name, &place, &self.login)?);
+        }
+        if o.targets.is_empty() {
+            let address = match self.socket.take() {
+                Some(path) => Address::Unix(path),
+                None => Address::Tcp(std::mem::take(&mut self.host), self.port),
+            };
+            let login = self.login.clone();
+            o.targets.push(Target { name: String::new(), address, login, tls: None });
+        }
+        let tls = std::mem::take(&mut self.tls).finish()?;
+        o.targets.iter_mut().for_each(|target| target.tls = tls.clone());
+        match o.server_pid {
+            Some(_) if o.targets.len() > 1 => {
+                Err("--server-pid is of one server; leave it out with several".into())
+            }
+            Some(pid) if super::sys::process_cpu(pid).is_empty() => {
+                Err(format!("--server-pid {pid}: there is no such process to read"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The tests, from all that was said of them.
+    fn find_tests(&self, o: &mut Options) -> Result<(), String> {
+        o.random = o.keys > 0;
+        if self.mix.is_some() || !self.custom.is_empty() {
+            o.random = true;
+            o.keys = if o.keys == 0 { 100_000 } else { o.keys };
+        }
+        if let Some(mix) = &self.mix {
+            o.tests.push(tests::mix(mix)?);
+        }
+        if !self.custom.is_empty() {
+            o.tests.push(tests::commands(&self.custom)?);
+        }
+        if o.tests.is_empty() {
+            o.tests = tests::named(self.names.as_deref())?;
+        }
+        if self.fill {
+            if o.keys == 0 {
+                return Err("--fill needs a key space: -r N".into());
+            }
+            o.fill = Some(tests::fill(self.fill_command.as_deref())?);
+        }
+        Ok(())
     }
 }
 

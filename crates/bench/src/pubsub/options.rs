@@ -90,7 +90,7 @@ impl Options {
             plot: None,
             pid: None,
         };
-        let (mut host, mut port, mut socket) = ("127.0.0.1".to_owned(), 6379, None);
+        let mut server = Place { host: "127.0.0.1".to_owned(), port: 6379, socket: None };
         let mut tls = TlsOptions::default();
         let mut login = Login::default();
         let mut words = Words::new(args);
@@ -108,62 +108,14 @@ impl Options {
                 continue;
             }
             let value = &words.value(&name).map_err(crate::or_no_option)?;
-            let number = |least: u64, most: u64| crate::number(&name, value, least, most);
-            match name.as_str() {
-                "-h" | "--host" => host.clone_from(value),
-                "-p" | "--port" => port = number(1, 65535)? as u16,
-                "-s" | "--socket" => socket = Some(value.clone()),
-                "-a" | "--password" => login.password = Some(value.clone()),
-                "--user" => login.user = Some(value.clone()),
-                "--resp" => login.resp3 = number(2, 3)? == 3,
-                "--target" => {
-                    let (name, at) = value.split_once('=').ok_or("--target is NAME=HOST:PORT")?;
-                    let address = Address::parse(at)?;
-                    o.targets.push(Target {
-                        name: name.to_owned(),
-                        address,
-                        login: Login::default(),
-                        tls: None,
-                    });
-                }
-                "--publishers" => o.publishers = number(1, 1000)? as usize,
-                "--subscribers" => o.subscribers = number(1, 100_000)? as usize,
-                "--channels" => o.channels = number(1, 1_000_000)? as usize,
-                "--mode" => {
-                    o.mode = [Mode::Channel, Mode::Pattern, Mode::Shard]
-                        .into_iter()
-                        .find(|m| m.name() == value)
-                        .ok_or_else(|| {
-                            format!("--mode is channel, pattern or shard, not '{value}'")
-                        })?;
-                }
-                "-d" | "--size" => o.size = number(16, 1 << 20)? as usize,
-                "-P" | "--pipeline" => {
-                    let depth = |n: &str| Ok(crate::number(&name, n, 1, 10_000)? as usize);
-                    o.depths = value.split(',').map(depth).collect::<Result<_, String>>()?;
-                }
-                "--rate" => o.rate = Some(number(1, 1 << 30)?),
-                "--threads" => o.threads = number(1, 256)? as usize,
-                "--duration" => {
-                    let seconds: f64 = value.parse().unwrap_or(f64::NAN);
-                    if !(0.01..=86_400.0).contains(&seconds) {
-                        return Err(format!("--duration is seconds from 0.01 on, not '{value}'"));
-                    }
-                    o.duration = Duration::from_secs_f64(seconds);
-                }
-                "--reps" => o.reps = number(1, 1000)? as usize,
-                "--json" => o.json = Some(value.clone()),
-                "--plot" => o.plot = Some(value.clone()),
-                "--server-pid" => o.pid = Some(number(1, u64::from(u32::MAX))? as u32),
-                _ => {
-                    return Err(format!("there is no option '{name}'; --help lists the options"));
-                }
+            if !o.place(&name, value, &mut server, &mut login)? && !o.load(&name, value)? {
+                return Err(format!("there is no option '{name}'; --help lists the options"));
             }
         }
         if o.targets.is_empty() {
-            let address = match socket {
+            let address = match server.socket {
                 Some(path) => Address::Unix(path.into()),
-                None => Address::Tcp(host, port),
+                None => Address::Tcp(server.host, server.port),
             };
             o.targets.push(Target {
                 name: String::new(),
@@ -180,6 +132,76 @@ impl Options {
         o.threads = o.threads.min(o.subscribers);
         Ok(Some(o))
     }
+
+    /// Options of where servers are, and of the login; whether it was one.
+    fn place(
+        &mut self,
+        name: &str,
+        value: &str,
+        server: &mut Place,
+        login: &mut Login,
+    ) -> Result<bool, String> {
+        let number = |least: u64, most: u64| crate::number(name, value, least, most);
+        match name {
+            "-h" | "--host" => value.clone_into(&mut server.host),
+            "-p" | "--port" => server.port = number(1, 65535)? as u16,
+            "-s" | "--socket" => server.socket = Some(value.to_owned()),
+            "-a" | "--password" => login.password = Some(value.to_owned()),
+            "--user" => login.user = Some(value.to_owned()),
+            "--resp" => login.resp3 = number(2, 3)? == 3,
+            "--target" => {
+                let (name, at) = value.split_once('=').ok_or("--target is NAME=HOST:PORT")?;
+                let (name, address) = (name.to_owned(), Address::parse(at)?);
+                self.targets.push(Target { name, address, login: Login::default(), tls: None });
+            }
+            "--server-pid" => self.pid = Some(number(1, u64::from(u32::MAX))? as u32),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Options of the load and the report; whether it was one.
+    fn load(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let number = |least: u64, most: u64| crate::number(name, value, least, most);
+        match name {
+            "--publishers" => self.publishers = number(1, 1000)? as usize,
+            "--subscribers" => self.subscribers = number(1, 100_000)? as usize,
+            "--channels" => self.channels = number(1, 1_000_000)? as usize,
+            "--mode" => {
+                let modes = [Mode::Channel, Mode::Pattern, Mode::Shard];
+                self.mode = modes
+                    .into_iter()
+                    .find(|m| m.name() == value)
+                    .ok_or_else(|| format!("--mode is channel, pattern or shard, not '{value}'"))?;
+            }
+            "-d" | "--size" => self.size = number(16, 1 << 20)? as usize,
+            "-P" | "--pipeline" => {
+                let depth = |n: &str| Ok(crate::number(name, n, 1, 10_000)? as usize);
+                self.depths = value.split(',').map(depth).collect::<Result<_, String>>()?;
+            }
+            "--rate" => self.rate = Some(number(1, 1 << 30)?),
+            "--threads" => self.threads = number(1, 256)? as usize,
+            "--duration" => {
+                let seconds: f64 = value.parse().unwrap_or(f64::NAN);
+                if !(0.01..=86_400.0).contains(&seconds) {
+                    return Err(format!("--duration is seconds from 0.01 on, not '{value}'"));
+                }
+                self.duration = Duration::from_secs_f64(seconds);
+            }
+            "--reps" => self.reps = number(1, 1000)? as usize,
+            "--json" => self.json = Some(value.to_owned()),
+            "--plot" => self.plot = Some(value.to_owned()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Where a server is, in several words.
+struct Place {
+    host: String,
+    port: u16,
+    socket: Option<String>,
 }
 
 #[cfg(test)]

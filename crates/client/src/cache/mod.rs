@@ -8,18 +8,25 @@
 //!
 //! A connection that is dead and does not say so sends no invalidations. The cache asks it every `check_every`
 //! whether it lives; that time and the response time-out bound how old a value can get.
+//!
+//! In a cluster there is such a connection to each node (see `links`). What is kept of a slot is forgotten when the
+//! slot has another master: the old one says nothing of keys that were not there when it moved. The map of slots is
+//! asked for every `check_every`, too.
 
+mod links;
+mod read;
 mod store;
 
 use crate::arg::Arg;
 use crate::client::Client;
 use crate::command::Command;
-use crate::connection::{Batch, Connection, Reply};
 use crate::convert::FromValue;
 use crate::error::{Error, ErrorKind, Result};
 use crate::value::Value;
+use links::{Links, Unkept};
+use read::Read;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use store::{Found, Store};
 use tokio::sync::oneshot;
@@ -150,7 +157,7 @@ const WITH_MORE_KEYS: [&str; 2] = ["EXISTS", "PFCOUNT"];
 #[derive(Clone, Debug)]
 pub struct Cache {
     shared: Arc<Shared>,
-    connection: Arc<Connection>,
+    links: Links,
 }
 
 #[derive(Debug)]
@@ -221,16 +228,14 @@ impl Shared {
 }
 
 impl Client {
-    /// A cache with a connection of its own to this client's server, or to the master that sentinels name. The
-    /// server needs RESP3 and `CLIENT TRACKING` (Redis 6).
+    /// A cache with connections of its own: one to this client's server or to the master that sentinels name, one to
+    /// each node of a cluster that it reads from. Servers need RESP3 and `CLIENT TRACKING` (Redis 6).
     ///
     /// # Errors
     ///
-    /// The connection cannot be made, the server does not track, or the client is one of a cluster: its nodes'
-    /// tracking is not kept together yet.
+    /// The connection cannot be made, or the server does not track. A cluster is not connected to before the first
+    /// read, which fails then.
     pub async fn cache(&self, config: CacheConfig) -> Result<Cache> {
-        let mut settings = self.settings_for_cache()?;
-        settings.opening = vec![opening(&config.tracking)];
         let shared = Arc::new(Shared {
             store: Mutex::new(Store::new(config.entries_max, config.bytes_max)),
             config,
@@ -240,36 +245,8 @@ impl Client {
             invalidations: AtomicU64::new(0),
             clears: AtomicU64::new(0),
         });
-        let told = shared.clone();
-        let on_push = Box::new(move |push| told.accept(push));
-        let connection = Connection::connect(settings, Some(on_push)).await?;
-        tokio::spawn(check(Arc::downgrade(&connection), shared.config.check_every));
-        Ok(Cache { shared, connection })
-    }
-}
-
-/// The command that begins tracking.
-fn opening(tracking: &Tracking) -> Vec<Vec<u8>> {
-    let mut words: Vec<Vec<u8>> = ["CLIENT", "TRACKING", "ON"].map(Into::into).into();
-    match tracking {
-        Tracking::OptIn => words.push("OPTIN".into()),
-        Tracking::Broadcast(prefixes) => {
-            words.push("BCAST".into());
-            for prefix in prefixes {
-                words.extend(["PREFIX".into(), prefix.clone()]);
-            }
-        }
-    }
-    words
-}
-
-/// Asks the connection from time to time whether it lives: the driver breaks one that is silent.
-async fn check(connection: Weak<Connection>, every: Duration) {
-    loop {
-        tokio::time::sleep(every).await;
-        let Some(connection) = connection.upgrade() else { return };
-        // What is wrong is the driver's to find; here nobody is to be told.
-        let _ = Reply::new(connection, Command::new("PING")).await;
+        let links = Links::connect(self.source(), &shared).await?;
+        Ok(Cache { shared, links })
     }
 }
 
@@ -348,7 +325,7 @@ impl Cache {
         let key = key_of(&command)?.to_vec();
         if !self.shared.is_tracked(&key) {
             self.shared.misses.fetch_add(1, Relaxed);
-            return Ok(Waiting::Reply(Reply::new(self.connection.clone(), command)));
+            return Ok(Waiting::Reply(self.links.send(command)));
         }
         let now = Instant::now();
         let mut waiting = None;
@@ -384,72 +361,11 @@ impl Cache {
     }
 }
 
-/// A read that was begun.
-struct Read {
-    cache: Cache,
-    flight: Arc<Flight>,
-    key: Vec<u8>,
-    command: Command,
-    number: u64,
-    began: Instant,
-}
-
-impl Read {
-    async fn run(self) {
-        let reply = self.ask().await;
-        let shared = &self.cache.shared;
-        let kept = match &reply {
-            Ok((Value::Error(_), _)) | Err(_) => None,
-            Ok((value, left)) => Some((value.clone(), shared.until(self.began, *left))),
-        };
-        let mut store = shared.store();
-        store.fill(&self.key, self.command.encoded().0, self.number, kept);
-        let waiting =
-            std::mem::take(&mut *self.flight.0.lock().unwrap_or_else(PoisonError::into_inner));
-        drop(store);
-        let reply = reply.map(|(value, _)| value);
-        for one in waiting {
-            let _ = one.send(reply.clone());
-        }
-    }
-
-    /// The reply with the key's time to live, of one moment.
-    async fn ask(&self) -> Result<(Value, Option<i64>)> {
-        let mut batch = Batch::new();
-        if self.cache.shared.config.tracking == Tracking::OptIn {
-            batch.push(&Command::new("CLIENT CACHING").arg("YES"));
-        }
-        batch.push(&Command::new("MULTI"));
-        batch.push(&Command::new("PTTL").arg(&self.key));
-        batch.push(&self.command);
-        batch.push(&Command::new("EXEC"));
-        // It changes nothing, and may be written again after a break.
-        batch.is_repeatable = true;
-        let replies = Reply::batch(self.cache.connection.clone(), batch).await?;
-        let mut replies = replies.into_elements().unwrap_or_default();
-        match replies.pop() {
-            Some(Value::Array(mut both)) if both.len() == 2 => {
-                let value = both.pop().unwrap_or(Value::Nil);
-                Ok((value, both.pop().and_then(|left| i64::from_value(left).ok())))
-            }
-            // The reason is the refusal of the command within.
-            Some(Value::Error(error)) => {
-                let first = replies.into_iter().find_map(|reply| match reply {
-                    Value::Error(error) => Some(error),
-                    _ => None,
-                });
-                Err(first.unwrap_or(error).into())
-            }
-            other => Err(Error::unexpected("an array of two", &other.unwrap_or(Value::Nil))),
-        }
-    }
-}
-
 /// What a caller waits for.
 enum Waiting {
     Kept(Value),
     Flight(oneshot::Receiver<Result<Value>>),
-    Reply(Reply),
+    Reply(Unkept),
 }
 
 impl Waiting {

@@ -127,6 +127,20 @@ impl<F: Clone> Store<F> {
         self.sweep();
     }
 
+    /// Forgets all keys but some, and the reads of them that are under way.
+    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(&[u8]) -> bool) {
+        let mut gone = Vec::new();
+        self.keys.retain(|key, commands| {
+            let stays = is_kept(key);
+            if !stays {
+                gone.extend(std::mem::take(commands).into_values());
+            }
+            stays
+        });
+        gone.iter().for_each(|entry| self.forget(entry));
+        self.sweep();
+    }
+
     /// All that is known is wrong.
     pub(crate) fn clear(&mut self) {
         self.keys.clear();

@@ -186,6 +186,7 @@ impl Driver {
                 Err(error) => {
                     #[cfg(feature = "tracing")]
                     tracing::debug!(address = %settings.config.address, %error, attempt, "cannot connect");
+                    self.queue.lock().stats.connects_failed += 1;
                     if settings.fail_while_down {
                         self.refuse(&error);
                     }

@@ -1,11 +1,18 @@
 //! The callers' side of a connection.
 
 use crate::connection::driver::{Driver, OnPush};
-use crate::connection::queue::{Queue, Stats};
+use crate::connection::queue::Queue;
 use crate::connection::settings::Settings;
 use crate::connection::stream::Stream;
 use crate::error::Result;
+use crate::metrics::Metrics;
 use std::sync::Arc;
+
+/// What has a connection that can be made anew, because its server is elsewhere now.
+pub(crate) trait Reconnect: std::fmt::Debug + Send + Sync {
+    /// Breaks the connection.
+    fn reconnect(&self);
+}
 
 /// A handle; when the last one is dropped, the driver ends.
 #[derive(Debug)]
@@ -32,8 +39,9 @@ impl Connection {
         Arc::new(Self { queue })
     }
 
-    pub(crate) fn stats(&self) -> Stats {
-        self.queue.lock().stats
+    pub(crate) fn count_into(&self, metrics: &mut Metrics) {
+        let inner = self.queue.lock();
+        metrics.add(&inner.stats, inner.load());
     }
 
     /// Commands that wait for their replies.
@@ -41,14 +49,15 @@ impl Connection {
         self.queue.lock().pending()
     }
 
-    /// Breaks the connection, so that it is made anew.
-    pub(crate) fn reconnect(&self) {
-        self.queue.kick();
-    }
-
     /// Whether commands are refused: there is no connection now, or never again.
     pub(crate) fn is_down(&self) -> bool {
         self.queue.lock().is_down()
+    }
+}
+
+impl Reconnect for Connection {
+    fn reconnect(&self) {
+        self.queue.kick();
     }
 }
 

@@ -9,7 +9,7 @@ mod reply;
 mod settings;
 pub(crate) mod stream;
 
-pub(crate) use handle::Connection;
+pub(crate) use handle::{Connection, Reconnect};
 pub(crate) use queue::Stats;
 pub(crate) use reply::{Batch, Reply};
 pub(crate) use settings::{Resolve, Settings};

@@ -18,6 +18,12 @@ pub(crate) trait Resolve: Debug + Send + Sync {
 
     /// Whether the server that was found is what was looked for, by its reply to `ROLE`.
     fn check_role(&self, role: &Value) -> Result<()>;
+
+    /// The slot whose node is looked for, if it is that of a cluster: `MOVED` says then that it is to be looked for
+    /// again.
+    fn slot(&self) -> Option<u16> {
+        None
+    }
 }
 
 /// What the driver needs to know.

@@ -6,20 +6,24 @@
 
 use crate::command::Command;
 use crate::config::{Address, Config};
-use crate::connection::{Batch, Reply};
+use crate::connection::{Batch, Reply, Resolve, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::server::Server;
 use crate::spec::{RequestPolicy, ResponsePolicy};
+use crate::subscriber::Subscriber;
 use crate::topology::slots::{SLOTS, slot};
 use crate::value::Value;
 use std::collections::{BTreeMap, HashMap};
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
 
 /// How often a command is sent elsewhere or again before its error is the caller's.
-const ATTEMPTS: u32 = 16;
+pub(crate) const ATTEMPTS: u32 = 16;
+/// Commands follow so many `MOVED` without a pause.
+const MOVES: u32 = 3;
 const NO_NODE: u16 = u16::MAX;
 
 /// A cluster.
@@ -30,6 +34,14 @@ pub(crate) struct Cluster {
     nodes: Mutex<HashMap<Address, Arc<Server>>>,
     /// Only one asks for the map at a time.
     refreshing: tokio::sync::Mutex<()>,
+    /// Caches, which forget what has moved.
+    watchers: Mutex<Vec<Weak<dyn Watch>>>,
+}
+
+/// What is told when slots have other masters.
+pub(crate) trait Watch: std::fmt::Debug + Send + Sync {
+    /// The slots for which `has_moved` is true have another master than before; all masters are `masters`.
+    fn slots_moved(&self, has_moved: &dyn Fn(u16) -> bool, masters: &[Address]);
 }
 
 #[derive(Debug)]
@@ -57,6 +69,7 @@ impl Cluster {
             map: Mutex::new(Arc::new(map)),
             nodes: Mutex::default(),
             refreshing: tokio::sync::Mutex::new(()),
+            watchers: Mutex::default(),
         };
         cluster.refresh_from(&seeds).await?;
         Ok(Arc::new(cluster))
@@ -93,7 +106,10 @@ impl Cluster {
                     let mut map = Map::read(value, address)?;
                     let mut current = self.map.lock().unwrap_or_else(PoisonError::into_inner);
                     map.version = current.version + 1;
-                    *current = Arc::new(map);
+                    let map = Arc::new(map);
+                    let old = std::mem::replace(&mut *current, map.clone());
+                    drop(current);
+                    self.tell(&old, &map);
                     return Ok(());
                 }
                 Err(error) => last = error,
@@ -102,8 +118,51 @@ impl Cluster {
         Err(last)
     }
 
+    /// Tells caches what has moved.
+    fn tell(&self, old: &Map, new: &Map) {
+        if old.slots == new.slots && old.nodes == new.nodes {
+            return;
+        }
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        let watchers: Vec<_> = watchers.iter().filter_map(Weak::upgrade).collect();
+        let masters: Vec<Address> = new.nodes.iter().map(|node| node.master.clone()).collect();
+        let has_moved = |slot: u16| old.master_of(slot) != new.master_of(slot);
+        watchers.iter().for_each(|watcher| watcher.slots_moved(&has_moved, &masters));
+    }
+
+    /// Has something told from now on of slots that move.
+    pub(crate) fn watch(&self, watcher: Weak<dyn Watch>) {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+
+    /// Asks for the map now.
+    pub(crate) async fn refresh_now(&self) {
+        self.refresh(self.map().version).await;
+    }
+
+    /// The master that has a key by the map, and the map's version.
+    pub(crate) fn home_of(&self, key: &[u8]) -> (Option<Address>, u64) {
+        let map = self.map();
+        (map.master_of(slot(key)).cloned(), map.version)
+    }
+
+    /// How connections to a node are made.
+    pub(crate) fn settings(&self, address: &Address) -> Settings {
+        Settings::new(Config { address: address.clone(), ..self.config.clone() })
+    }
+
+    /// A subscriber that follows the slot of a channel, or stays with any master that is there.
+    pub(crate) async fn subscriber(self: &Arc<Self>, channel: Option<&[u8]>) -> Result<Subscriber> {
+        let home =
+            Home { cluster: self.clone(), slot: channel.map(slot), asked: AtomicU64::new(0) };
+        let mut settings = Settings::new(self.config.clone());
+        settings.resolver = Some(Arc::new(home));
+        Subscriber::connect(settings).await
+    }
+
     /// Asks for the map, unless another caller has done so since `seen`.
-    async fn refresh(&self, seen: u64) {
+    pub(crate) async fn refresh(&self, seen: u64) {
         let _one = self.refreshing.lock().await;
         let map = self.map();
         if map.version != seen {
@@ -183,6 +242,8 @@ impl Cluster {
                 return Err(error);
             }
             match (error.code(), error.kind()) {
+                // Nodes that have not agreed yet send it to and fro.
+                ("MOVED", _) if attempt >= MOVES => self.pause(&map, &mut attempt).await,
                 ("MOVED", _) => {
                     to = redirect(&error, &address).map(|address| (address, false));
                     attempt += 1;
@@ -204,9 +265,14 @@ impl Cluster {
     }
 
     async fn pause(&self, map: &Map, attempt: &mut u32) {
-        tokio::time::sleep(self.config.backoff.pause(*attempt)).await;
+        self.pause_and_refresh(map.version, *attempt).await;
         *attempt += 1;
-        self.refresh(map.version).await;
+    }
+
+    /// Waits before the next attempt, and asks for a newer map than `seen`.
+    pub(crate) async fn pause_and_refresh(&self, seen: u64, attempt: u32) {
+        tokio::time::sleep(self.config.backoff.pause(attempt)).await;
+        self.refresh(seen).await;
     }
 
     async fn send_to(
@@ -215,6 +281,8 @@ impl Cluster {
         command: &Command,
         is_asking: bool,
     ) -> Result<Value> {
+        #[cfg(feature = "tracing")]
+        crate::trace::record_address(&tracing::Span::current(), address);
         let server = self.server(address);
         if command.is_blocking() {
             let mut exclusive = server.acquire().await?;
@@ -313,7 +381,42 @@ impl Cluster {
     }
 }
 
-fn no_node() -> Error {
+/// Where a subscriber of a cluster connects to.
+#[derive(Debug)]
+struct Home {
+    cluster: Arc<Cluster>,
+    slot: Option<u16>,
+    /// How often it was asked for: the map may be old from the second time on.
+    asked: AtomicU64,
+}
+
+impl Resolve for Home {
+    /// Boxed, since asking for the map needs a connection, too.
+    fn find(&self) -> Pin<Box<dyn Future<Output = Result<Address>> + Send + '_>> {
+        Box::pin(async {
+            if self.asked.fetch_add(1, Relaxed) > 0 {
+                self.cluster.refresh_now().await;
+            }
+            let map = self.cluster.map();
+            let found = match self.slot {
+                Some(slot) => map.master_of(slot).cloned(),
+                None => self.cluster.address_for(&map, None, false),
+            };
+            found.ok_or_else(no_node)
+        })
+    }
+
+    /// A replica hears what is published, too; that a slot is elsewhere is said when it is subscribed to.
+    fn check_role(&self, _: &Value) -> Result<()> {
+        Ok(())
+    }
+
+    fn slot(&self) -> Option<u16> {
+        self.slot
+    }
+}
+
+pub(crate) fn no_node() -> Error {
     Error::connection("no node of the cluster has the slot")
 }
 
@@ -386,6 +489,11 @@ async fn together<T, F: Future<Output = T>>(futures: impl Iterator<Item = F>) ->
 }
 
 impl Map {
+    fn master_of(&self, slot: u16) -> Option<&Address> {
+        let node = self.nodes.get(usize::from(self.slots[usize::from(slot)]))?;
+        Some(&node.master)
+    }
+
     /// Reads the reply of `CLUSTER SLOTS`.
     fn read(value: Value, asked: &Address) -> Result<Self> {
         let wrong = || Error::protocol("a map of slots that is none");

@@ -2,9 +2,11 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+pub mod cluster;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use testing::{TempDir, eventually, free_address};
+use testing::{TempDir, free_address};
 
 /// What can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,9 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("{kind:?}: {error}"));
-        eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+        testing::eventually("the server listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+        });
         Self { kind, port, dir, child }
     }
 
@@ -110,4 +114,24 @@ pub fn runtime() -> tokio::runtime::Runtime {
         .enable_all()
         .build()
         .expect("a runtime")
+}
+
+/// Whether there is Debian's Redis, which these tests need: Apus is neither a sentinel nor a cluster yet.
+pub fn has_redis() -> bool {
+    kinds().contains(&Product::Redis)
+}
+
+/// Asks until there is an answer.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut ask: impl FnMut() -> F,
+) -> T {
+    let begin = std::time::Instant::now();
+    loop {
+        if let Some(answer) = ask().await {
+            return answer;
+        }
+        assert!(begin.elapsed() < testing::PATIENCE, "still not so: {what}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
 }

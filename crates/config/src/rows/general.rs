@@ -35,10 +35,16 @@ WebKeyUsers: "web-key-users", [], Optional(any), "", IMMUTABLE, Effective,
     "Users, with commas between them, as whom the routes of a site in web-key may call functions; empty for none besides web-user.";
 WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
     "User as whom pages read keys; empty for one that may read every key and change nothing.";
-LiveConfig: "live-config", [], Optional(any), "", IMMUTABLE | PROTECTED, Effective,
+LiveConfig: "live-config", [], Optional(any), "", IMMUTABLE, Effective,
     "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which lets nobody in.";
 WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,
     "Bytes of finished pages that are kept until a key of theirs changes; 0 keeps none.";
+WebLiveMax: "web-live-max", [], Int(0, 1_000_000), "10000", RUNTIME, Effective,
+    "Streams for live blocks of pages that are open at once; 0 allows none.";
+WebLiveRate: "web-live-rate", [], Int(1, 1000), "10", RUNTIME, Effective,
+    "How often a second a page with live blocks is rendered again for those who watch it, at most; the last state always arrives.";
+WebLiveBuffer: "web-live-buffer", [], Memory(4096, 64 * MB), "256kb", RUNTIME, Effective,
+    "Bytes that wait for a stream of live blocks whose client does not take them; with more it is closed, and the client catches up.";
 WebMaxBody: "web-max-body", [], Memory(0, 64 * MB), "1mb", RUNTIME, Effective,
     "Bytes that the body of a request to the web port may have.";
 WebHeadTimeout: "web-head-timeout", [], Int(1, 3600), "10", RUNTIME, Effective,
@@ -47,6 +53,18 @@ WebBodyTimeout: "web-body-timeout", [], Int(1, 3600), "30", RUNTIME, Effective,
     "Seconds that the body of a request to the web port may take.";
 WebIdleTimeout: "web-idle-timeout", [], Int(1, 86400), "60", RUNTIME, Effective,
     "Seconds that a connection to the web port stays open without a request.";
+WebCompression: "web-compression", [], Choice(WebCompression::NAMES), "kept", RUNTIME, Effective,
+    "Compresses with brotli and gzip: `kept` what is kept (files, and pages that are asked for again), on a thread of its own; `all` also other pages, as they are made; `no` nothing.";
+WebAccessLog: "web-access-log", [], Optional(any), "", PROTECTED | VOLATILE, Effective,
+    "File that gets a line for every request to the web port; empty for none. A relative path begins in `dir`. It is opened again when it was moved, and when it is set.";
+WebAccessLogFormat: "web-access-log-format", [], Choice(AccessLogFormat::NAMES), "combined", RUNTIME, Effective,
+    "Form of the lines of web-access-log.";
+WebAccessLogQuery: "web-access-log-query", [], Bool, "no", RUNTIME, Effective,
+    "Writes the queries of addresses into web-access-log. They may contain secrets.";
+WebTrustedProxies: "web-trusted-proxies", [], Optional(networks), "", RUNTIME, Effective,
+    "Addresses and networks (10.0.0.0/8) of proxies, with commas or blanks between them, which are believed about a client's address, scheme and host.";
+WebForwardedHeader: "web-forwarded-header", [], Choice(ForwardedHeader::NAMES), "x-forwarded", RUNTIME, Effective,
+    "Where a proxy of web-trusted-proxies tells of its client: in X-Forwarded-For, -Proto and -Host, or in Forwarded.";
 TopicHttpPort: "topic-http-port", ["http-port"], Int(0, 65535), "0", PROTECTED, Effective,
     "Port of the HTTP interface of topics; 0 opens none.";
 TopicHttpBind: "topic-http-bind", ["http-bind"], Bind, "127.0.0.1 -::1", MULTI | PROTECTED, Effective,

@@ -13,12 +13,13 @@
 //! itself, every row is documented.
 
 use crate::check::{
-    any, appenddirname, appendfilename, dbfilename, hostname, nodename, title_template,
+    any, appenddirname, appendfilename, dbfilename, hostname, networks, nodename, title_template,
 };
 use crate::choices::{
-    AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType, LogFormat, Loglevel,
-    MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior, ProtectedAction, ReplDisklessLoad,
-    SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility, TlsAuthClients, TlsAuthClientsUser,
+    AccessLogFormat, AclPubsubDefault, Appendfsync, Choice as _, ClusterEndpointType,
+    ForwardedHeader, LogFormat, Loglevel, MaxmemoryPolicy, OomScoreAdj, PropagationErrorBehavior,
+    ProtectedAction, ReplDisklessLoad, SHUTDOWN, SanitizeDumpPayload, Supervised, SyslogFacility,
+    TlsAuthClients, TlsAuthClientsUser, WebCompression,
 };
 use crate::kind::OptionKind::*;
 use crate::kind::State::*;

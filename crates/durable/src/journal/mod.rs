@@ -18,4 +18,4 @@ pub(crate) use writing::{follow_config, misconf, wait};
 pub use rewrite::{anew, begin as begin_rewrite};
 pub use start::{open_at, reload};
 pub use state::{Files, Rewrite};
-pub use writing::{OFF, close, is_beginning};
+pub use writing::{OFF, close, close_at_the_end, is_beginning};

@@ -15,6 +15,7 @@ use store::Context;
 use super::aof::Theirs;
 use super::replay::Player;
 use super::{aof, base, writing};
+use crate::position::Position;
 use crate::state::Durable;
 
 /// Bytes after which a segment is not continued.
@@ -35,18 +36,19 @@ pub(super) fn place(engine: &Engine) -> Location {
 }
 
 /// Loads the journal into the empty keyspace and begins to write it: on the loader's thread, while
-/// other commands are refused.
+/// other commands are refused. Returns the position of the data in a history, if that is known.
 ///
 /// # Errors
 /// The journal is damaged or cannot be used: the text is for the operator. The server must not
 /// start then.
-pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<(), String> {
+pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<Option<Position>, String> {
     let files = &Durable::of(engine).journal;
     let (disk, place): (Arc<dyn Disk>, _) = (Arc::new(Real), place(engine));
     // Loading cuts off a torn end. It must not do so to the file of another server, which may be
     // writing it.
     writing::claim(engine, &*disk, &place)?;
     files.starting.store(true, Relaxed);
+    let position = Position::take_file(&position_file(&place));
     engine.keyspace.hold(cx, None);
     let found = recover(engine, cx, &disk, &place, Why::Start);
     engine.keyspace.release(cx);
@@ -55,9 +57,17 @@ pub(crate) fn load(engine: &Engine, cx: &mut Context) -> Result<(), String> {
     // It may have been turned off meanwhile.
     if !engine.config.flag(Id::Appendonly) {
         files.unlock();
-        return Ok(());
+        return Ok(None);
     }
-    writing::begin(engine, disk, place, found)
+    // The journal may have been cut, or continued by a server that wrote no position.
+    let same = found.cut.is_none().then_some(found.last);
+    writing::begin(engine, disk, place, found)?;
+    Ok(position.filter(|(_, sequence)| same == Some(*sequence)).map(|(position, _)| position))
+}
+
+/// Where the position of a journal lies.
+pub(super) fn position_file(place: &Location) -> PathBuf {
+    place.dir.join(format!("{}.position", place.stem))
 }
 
 /// The same before there are any threads, and for a journal that is elsewhere than the

@@ -11,7 +11,9 @@ use persist::disk::{Disk, Lock};
 use persist::journal::{Control, Location, Observer, Recovered, Sync, Trouble, Writer};
 use store::Waiter;
 
+use super::start::position_file;
 use super::state::Running;
+use crate::position::Position;
 use crate::state::Durable;
 
 /// The answer of WAITAOF when there is no journal.
@@ -135,6 +137,22 @@ pub(super) fn begin(
     journal.set_on(true);
     follow_config(engine);
     Ok(())
+}
+
+/// The server ends: closes the journal, and writes down its position in a history. No thread has clients any more,
+/// and nothing of a primary's stream is executed behind this.
+pub fn close_at_the_end(engine: &Engine) {
+    let place = Durable::of(engine).journal.running.lock().as_ref().map(|r| r.place.clone());
+    let position = Position::at_the_end(engine);
+    close(engine);
+    let shared = &engine.journal.shared;
+    let whole = shared.trouble().is_none() && shared.durable() >= shared.last();
+    if let (Some(place), Some(position)) = (place, position)
+        && whole
+        && let Err(e) = position.write_file(&position_file(&place), shared.last())
+    {
+        log!(engine.log, Warning, "The position of the journal could not be written: {}", e);
+    }
 }
 
 /// Makes everything durable and ends the writer. Called when no command appends any more.

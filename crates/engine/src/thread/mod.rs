@@ -211,7 +211,9 @@ impl Thread {
     #[inline]
     pub fn tick(&mut self, engine: &Engine) -> u64 {
         self.mono = engine.clock.monotonic_ns();
-        self.set_now();
+        if self.mono >= self.now_until {
+            self.set_now();
+        }
         self.mono
     }
 
@@ -457,7 +459,11 @@ impl Thread {
         let paused = engine.check_pause();
         let attention = engine.attention.get();
         let replica = attention & Attention::REPLICA != 0;
-        let active = engine.active_expire.load(Relaxed) && !paused && !replica;
+        let active = engine.active_expire.load(Relaxed) && !paused;
+        if active && self.index == 0 {
+            self.expire_own_keys(engine);
+        }
+        let active = active && !replica;
         // After the limit was lowered, commands may be too few to bring memory below it.
         let evicts = !paused && !engine.leaves_eviction_to_primary(attention);
         let mut left = evicts && self.make_room(engine) && self.is_over_memory();
@@ -538,6 +544,7 @@ impl Thread {
             commit(engine, &mut self.pubsub, &mut db);
         }
         engine.clear_functions();
+        engine.replication.own_keys.forget_all();
     }
 
     /// Runs one command given as words, for tests and for embedding. Never waits.

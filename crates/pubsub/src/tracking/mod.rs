@@ -29,7 +29,7 @@ use crate::notice::Notice;
 use crate::{Local, Peer, Peers, Receiver};
 use broadcast::Prefixes;
 use keys::Keys;
-pub use pages::Pages;
+pub use pages::{Changed, Pages, Watcher};
 
 /// Keys forgotten at once when there are more than `tracking-table-max-keys`.
 pub const FORGET_AT_ONCE: usize = 128;

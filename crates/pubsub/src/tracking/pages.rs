@@ -8,13 +8,16 @@
 //! registered or forgotten, and memory is bounded. The key that a site is made of has a slot of its own
 //! ([`Pages::SITE`]), since it costs more to read than a page.
 //!
+//! Who shows a page and wants to know at once that it has changed (a live page) is a [`Watcher`], one for each
+//! thread: it is told the slots of its pages that have got another version, and woken.
+//!
 //! Changes are noted only while somebody takes interest in them: from the first rendering on, until none
-//! has come for [`REST_MS`]. Then all pages become invalid.
+//! has come for [`REST_MS`] and nobody watches. Then all pages become invalid.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 /// Set in the number of a reader that is a page.
 const PAGE: u64 = 1 << 63;
@@ -22,6 +25,9 @@ const PAGE: u64 = 1 << 63;
 const SLOTS: usize = 1 << 16;
 /// After so many milliseconds without a rendering nothing is noted any more.
 const REST_MS: i64 = 60_000;
+
+/// Slots that a watcher is told of one by one.
+const TOLD_MAX: usize = 4096;
 
 /// See the module's text.
 #[derive(Default)]
@@ -32,6 +38,54 @@ pub struct Pages {
     on: AtomicBool,
     last_ms: AtomicI64,
     turning: Mutex<()>,
+    /// By slot: the watchers of its pages, a bit each.
+    watched: OnceLock<Box<[AtomicU64]>>,
+    /// Pairs of a slot and a watcher.
+    watches: AtomicUsize,
+    watchers: RwLock<Vec<Arc<Watcher>>>,
+}
+
+/// What a watcher has been told.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// Readers' numbers of pages that have another version, some of them more than once.
+    pub ids: Vec<u64>,
+    /// Any page may have another version.
+    pub all: bool,
+}
+
+/// See the module's text.
+pub struct Watcher {
+    /// Its bit. Several may have the same; they are told of each other's slots.
+    bit: u64,
+    changed: Mutex<Changed>,
+    is_told: AtomicBool,
+    wake: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Watcher {
+    fn tell(&self, id: Option<u64>) {
+        let mut changed = self.changed.lock();
+        match id {
+            Some(id) if changed.ids.len() < TOLD_MAX => changed.ids.push(id),
+            _ => {
+                changed.ids.clear();
+                changed.all = true;
+            }
+        }
+        drop(changed);
+        if !self.is_told.swap(true, SeqCst) {
+            (self.wake)();
+        }
+    }
+
+    /// What has changed since the last call; none: nothing has.
+    #[inline]
+    pub fn take(&self) -> Option<Changed> {
+        // In this order: what is told behind it wakes the watcher again.
+        (self.is_told.load(SeqCst) && self.is_told.swap(false, SeqCst))
+            .then(|| std::mem::take(&mut *self.changed.lock()))
+    }
 }
 
 impl Pages {
@@ -53,8 +107,12 @@ impl Pages {
         id & PAGE != 0
     }
 
+    fn index(id: u64) -> usize {
+        (id & !PAGE) as usize % (SLOTS + 1)
+    }
+
     fn slot(&self, id: u64) -> &AtomicU64 {
-        &self.slots()[(id & !PAGE) as usize % (SLOTS + 1)]
+        &self.slots()[Self::index(id)]
     }
 
     /// The version of a page now. What was rendered at a version is valid as long as it stays the same.
@@ -85,7 +143,10 @@ impl Pages {
 
     /// Periodic work: ends the interest when nothing has been rendered for long.
     pub fn rest(&self, now_ms: i64, lose_interest: impl FnOnce()) {
-        if !self.is_on() || now_ms.saturating_sub(self.last_ms.load(SeqCst)) < REST_MS {
+        if !self.is_on()
+            || self.watches.load(SeqCst) > 0
+            || now_ms.saturating_sub(self.last_ms.load(SeqCst)) < REST_MS
+        {
             return;
         }
         let _turning = self.turning.lock();
@@ -99,11 +160,56 @@ impl Pages {
     /// A key that a page has read has changed.
     pub(super) fn changed(&self, id: u64) {
         self.slot(id).fetch_add(1, SeqCst);
+        // Behind that: a watcher is one before it looks at the version.
+        let mask = self.watched.get().map_or(0, |watched| watched[Self::index(id)].load(SeqCst));
+        if mask != 0 {
+            let watchers = self.watchers.read();
+            watchers.iter().filter(|w| mask & w.bit != 0).for_each(|w| w.tell(Some(id)));
+        }
     }
 
     /// Everything has changed.
     pub fn drop_all(&self) {
         self.all.fetch_add(1, SeqCst);
+        self.tell_all();
+    }
+
+    /// Has all watchers look at all their pages: what has changed is no key.
+    pub fn tell_all(&self) {
+        if self.watches.load(SeqCst) > 0 {
+            self.watchers.read().iter().for_each(|watcher| watcher.tell(None));
+        }
+    }
+
+    /// Adds a watcher, which `wake` wakes. That may be called under locks, and must not take any itself.
+    pub fn add_watcher(&self, wake: impl Fn() + Send + Sync + 'static) -> Arc<Watcher> {
+        let mut watchers = self.watchers.write();
+        let watcher = Arc::new(Watcher {
+            bit: 1 << (watchers.len() % 64),
+            changed: Mutex::default(),
+            is_told: AtomicBool::new(false),
+            wake: Box::new(wake),
+        });
+        watchers.push(Arc::clone(&watcher));
+        watcher
+    }
+
+    /// Has a watcher told of a page from here on; to be called before the look at its version.
+    pub fn watch(&self, watcher: &Watcher, id: u64) {
+        let new = || (0..=SLOTS).map(|_| AtomicU64::new(0)).collect();
+        self.watches.fetch_add(1, SeqCst);
+        self.watched.get_or_init(new)[Self::index(id)].fetch_or(watcher.bit, SeqCst);
+    }
+
+    /// Ends what [`Self::watch`] has begun.
+    pub fn unwatch(&self, watcher: &Watcher, id: u64) {
+        self.watches.fetch_sub(1, SeqCst);
+        // With more watchers than bits, another one may have the same; to be told too much does no harm.
+        if let Some(watched) = self.watched.get()
+            && self.watchers.read().len() <= 64
+        {
+            watched[Self::index(id)].fetch_and(!watcher.bit, SeqCst);
+        }
     }
 }
 
@@ -126,6 +232,42 @@ mod tests {
         assert!(pages.version(Pages::SITE) != site && pages.version(b) == before.1);
         pages.drop_all();
         assert!(pages.version(b) != before.1);
+    }
+
+    #[test]
+    fn watchers_are_told_of_their_pages_and_woken_once() {
+        let pages = Pages::default();
+        let woken: Arc<[AtomicUsize; 2]> = Arc::default();
+        let [a, b] = [0, 1].map(|i| {
+            let woken = Arc::clone(&woken);
+            pages.add_watcher(move || {
+                woken[i].fetch_add(1, SeqCst);
+            })
+        });
+        let (x, y) = (Pages::reader(1), Pages::reader(2));
+        pages.watch(&a, x);
+        pages.watch(&b, x);
+        pages.watch(&b, y);
+        pages.changed(x);
+        pages.changed(y);
+        let counts = || [0, 1].map(|i| woken[i].load(SeqCst));
+        assert_eq!(counts(), [1, 1]);
+        assert_eq!(a.take(), Some(Changed { ids: vec![x], all: false }));
+        assert_eq!(a.take(), None);
+        assert_eq!(b.take(), Some(Changed { ids: vec![x, y], all: false }));
+        pages.unwatch(&a, x);
+        pages.changed(x);
+        assert_eq!((a.take(), counts()), (None, [1, 2]));
+        pages.drop_all();
+        assert_eq!(b.take(), Some(Changed { ids: Vec::new(), all: true }));
+        // Somebody watches: the interest stays.
+        pages.begin(0, || ());
+        pages.rest(10 * REST_MS, || unreachable!("pages are watched"));
+        pages.unwatch(&b, x);
+        pages.unwatch(&b, y);
+        let mut lost = 0;
+        pages.rest(10 * REST_MS, || lost += 1);
+        assert_eq!(lost, 1);
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Settings {
     pub timeout_ms: u64,
     /// History and next byte to go on from; `None` asks for a full copy.
     pub resume: Option<(ReplId, i64)>,
+    /// Why there is nothing to go on from, for the log.
+    pub why_full: &'static str,
     /// A name of this replica that stays the same over its links.
     pub id: Option<ReplId>,
     /// The primary is asked to become a replica's equal: this server is a primary that hands its
@@ -381,6 +383,13 @@ impl Link {
                 return self.fail("Master replied with wrong +FULLRESYNC syntax.".into(), on);
             };
             on(Event::Log(Level::Notice, format!("Full resync from master: {id}:{offset}")));
+            let why = match self.settings.resume {
+                Some((id, next)) => format!(
+                    "A full copy is needed: MASTER does not go on from {id}:{next}, its log says why"
+                ),
+                None => format!("A full copy is needed: {}", self.settings.why_full),
+            };
+            on(Event::Log(Level::Notice, why));
             (self.offset, self.applied) = (offset, offset);
             self.step = Step::Header;
             return on(Event::FullResync { id, offset });

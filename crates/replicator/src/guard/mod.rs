@@ -432,7 +432,7 @@ impl Inner {
         if let Some(sequence) = settled {
             engine.replication.acks.acknowledged(sequence);
         }
-        engine.wake_feeding(None, usize::MAX);
+        engine.feed_now();
     }
 
     /// Until when this server answers: what its replicas and its Sentinels allow.

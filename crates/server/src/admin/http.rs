@@ -46,6 +46,7 @@ const PATHS: &[(&str, &str)] = &[
     ("/debug/profile?seconds=10&format=svg", "CPU profile as a flame graph"),
     ("/debug/heap", "where the memory is, as JSON"),
     ("/debug/topkeys?by=hits&count=10", "the busiest keys by hits, bytes or cpu, as JSON"),
+    ("/debug/web", "requests to the web port by route, as JSON"),
 ];
 
 /// Takes connections in for ever.
@@ -138,7 +139,7 @@ async fn answer(
     };
     // The command of RESP that needs the same permission.
     let command: &[&[u8]] = match path {
-        "/metrics" | "/debug/heap" => &[b"info"],
+        "/metrics" | "/debug/heap" | "/debug/web" => &[b"info"],
         "/debug/topkeys" => &[b"apus.topkeys"],
         "/debug/profile" => &[b"latency|doctor"],
         "/" => return text(StatusCode::OK, index()),
@@ -151,6 +152,7 @@ async fn answer(
         "/metrics" => metrics::answer(shared).await,
         "/debug/profile" => profile::answer(query, shared, deadline).await,
         "/debug/heap" => heap::answer(shared).await,
+        "/debug/web" => super::answer::json(&shared.web.json()),
         _ => topkeys::answer(query, shared),
     }
 }

@@ -1,10 +1,12 @@
 //! Connections that are fed: replicas, with full syncs and the stream of changes.
 //!
-//! Everything that the commands of a turn have changed goes to the replicas with one write. While there is
-//! more to execute, what has come together waits for the next turn, for a bounded time: a write costs as much
-//! as a request.
+//! A write to a replica costs as much as a request, on both sides. So what changes within [`LINGER_NS`] of the last
+//! write gathers, and goes with one write; a change after a quiet time goes at once. Nobody waits for that: WAIT,
+//! FAILOVER and what else asks for acknowledgements have the threads feed in their next turn
+//! ([`engine::Urgency`]), as have full copies, and while replies wait for replicas (`min-replicas-ack`)
+//! every turn feeds that has not more to execute.
 
-use engine::{Fed, Peer, log};
+use engine::{Fed, Peer, Urgency, log};
 
 use super::answer::Turn;
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
@@ -12,8 +14,16 @@ use super::count::add;
 use super::limits::over_replica_limit;
 use super::worker::Worker;
 
-/// How long changes wait for more of them while there is more to execute.
-const LINGER_NS: u64 = 200_000;
+/// How long behind the last write changes gather; the event loop may add a millisecond. A replica is that much
+/// further behind than it need be, far less than a client on another machine can tell. A thousand writes per second
+/// cost a primary a hundredth of a core.
+const LINGER_NS: u64 = 1_000_000;
+/// The same while replies wait for replicas, and while there is more to execute.
+const LINGER_HELD_NS: u64 = 200_000;
+/// Bytes of records in this thread's lane that do not wait for more: a write of so many costs little per byte.
+const GATHER_MAX: usize = 64 << 10;
+/// A thread feeds at least this often: should nobody have asked it to.
+const FEED_EVERY_NS: u64 = 100_000_000;
 /// Bytes that one connection gets in one turn.
 const TURN_MAX: usize = 1 << 20;
 
@@ -24,27 +34,51 @@ impl Worker {
             self.fed.push(id);
             self.count_fed();
         }
+        self.inbox.worker.feed_request.ask(Urgency::Now);
     }
 
     fn count_fed(&self) {
         self.inbox.worker.fed.store(self.fed.len(), std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// Called at the end of each turn, `idle` when nothing was to be executed in it. Returns whether changes
-    /// wait, so that the next turn is to come soon.
-    pub(super) fn feed(&mut self, idle: bool) -> bool {
+    /// Called at the end of each turn, `idle` when nothing was to be executed in it. Returns for how many
+    /// nanoseconds changes wait at most: then a turn is to come.
+    pub(super) fn feed(&mut self, idle: bool) -> Option<u64> {
         let shared = std::sync::Arc::clone(&self.shared);
         let engine = &shared.engine;
         if self.fed.is_empty() {
             engine.pass_on_changes(&self.inbox.worker);
-            return false;
+            return None;
         }
         let now = self.thread.mono();
-        if !idle && now.saturating_sub(self.fed_ns) < LINGER_NS {
-            return true;
+        let since = now.saturating_sub(self.fed_ns);
+        let worker = &self.inbox.worker;
+        let request = match worker.feed_request.look() {
+            Urgency::None if worker.lane.waiting() > 0 => Urgency::Soon,
+            Urgency::None if since < FEED_EVERY_NS => return None,
+            request => request,
+        };
+        if request == Urgency::Soon && worker.lane.waiting() < GATHER_MAX {
+            // Only while there is more to execute: the next turn comes at once.
+            let held = engine.replication.acks.is_on();
+            if held && !idle && since < LINGER_HELD_NS {
+                return Some(0);
+            }
+            if !held && since < LINGER_NS {
+                return Some(LINGER_NS - since);
+            }
         }
-        self.fed_ns = now;
-        engine.render_changes(&self.inbox.worker);
+        self.feed_all();
+        None
+    }
+
+    /// Sends the fed connections everything that there is for them.
+    pub(super) fn feed_all(&mut self) {
+        let shared = std::sync::Arc::clone(&self.shared);
+        let engine = &shared.engine;
+        self.fed_ns = self.thread.mono();
+        self.inbox.worker.feed_request.begin();
+        engine.render_to_feed(&self.inbox.worker);
         let all = std::mem::take(&mut self.fed);
         for id in &all {
             if let Some(&i) = self.places.get(id) {
@@ -54,7 +88,6 @@ impl Worker {
         self.fed = all;
         self.fed.retain(|id| self.places.contains_key(id));
         self.count_fed();
-        false
     }
 
     /// Sends a connection what there is for it, as far as its socket takes it.

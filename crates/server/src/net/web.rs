@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,7 +23,7 @@ use super::conn::{Conn, INPUT};
 use super::count::add;
 use super::streaming::{self, At, Streaming};
 use crate::Shared;
-use crate::web::{After, Responder};
+use crate::web::{After, Peer, Responder};
 
 /// Answers of one turn, in bytes: with more, they are sent first.
 const OUT_STOP: usize = 256 * 1024;
@@ -39,6 +40,7 @@ pub(crate) struct WebConn {
     since: i64,
     /// The protocol behind the last answer's head, if it has become a stream.
     pub(super) stream: Option<Box<dyn Streaming>>,
+    peer: Peer,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +68,9 @@ impl WebConn {
         // It is not read ahead, which is for commands.
         c.short = false;
         let since = engine.clock.wall_ms() as i64;
-        Box::new(Self { pending: None, phase: Phase::Idle, since, stream: None })
+        let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
+        let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
+        Box::new(Self { pending: None, phase: Phase::Idle, since, stream: None, peer })
     }
 
     fn enter(&mut self, phase: Phase, now: i64) {
@@ -151,6 +155,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     if c.readable && left < INPUT {
         have += receive(io, c, left)?;
     }
+    io.responder.peer = web.peer;
     let acted = io.thread.worker().lane.acted();
     let term = io.shared.engine.replication.acks.term();
     io.out.clear();
@@ -237,7 +242,7 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, (id, input): (u64, &[u8]), now: i6
             Ok((n, true)) => consumed += n,
             Ok((n, false)) => return Done { consumed: consumed + n, more: false },
             Err(bad) => {
-                io.responder.refuse(bad, &mut io.out.buf);
+                io.responder.refuse(io.shared, bad, &mut io.out.buf);
                 web.enter(Phase::Closing, now);
             }
         }

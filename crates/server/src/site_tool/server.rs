@@ -98,6 +98,11 @@ impl Server {
         if words.len() > 2 {
             self.call(&words)?;
         }
+        for source in sources {
+            if pages::site::is_library(&source.path) {
+                self.call(&[b"FUNCTION", b"LOAD", b"REPLACE", &source.bytes])?;
+            }
+        }
         let replies = self.call(&[b"EXEC"])?.list();
         if let Some(Reply::Error(e)) = replies.iter().find(|r| matches!(r, Reply::Error(_))) {
             return Err(format!("{}: {e}", self.name));

@@ -1,13 +1,15 @@
 //! Routes that call a function: the request becomes its argument, its reply the answer.
 //!
 //! The function is called by FCALL with the keys of the route and one argument, which is JSON: `method`,
-//! `path`, `params`, `query`, `form`, `cookies`, `body`. It answers with text, or with JSON: an object that
+//! `path`, `params`, `query`, `form`, `cookies`, `body`, `host`, `scheme`, `remote_addr`. It answers with text, or with JSON: an object that
 //! has one of `status`, `headers`, `body`, `redirect`, `template` (with `data`), `json`. Nothing is 204.
 
 use engine::Engine;
 use http1::{Head, form};
 use pages::Route;
 use serde_json::{Map, Value, json};
+
+use super::origin::Origin;
 
 /// What a function has answered.
 pub(super) struct Answer {
@@ -38,6 +40,7 @@ fn object(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
 /// The command that calls the function of a route.
 pub(super) fn words(
     head: &Head<'_>,
+    origin: &Origin<'_>,
     body: &[u8],
     (function, keys): (&str, &[String]),
     params: &[(String, String)],
@@ -59,6 +62,9 @@ pub(super) fn words(
         "form": object(fields),
         "cookies": object(head.get("cookie").map(form::cookies).unwrap_or_default()),
         "body": String::from_utf8_lossy(body),
+        "host": origin.host,
+        "scheme": origin.scheme,
+        "remote_addr": origin.ip.to_string(),
     });
     let mut words = vec![b"fcall".to_vec(), function.into(), keys.len().to_string().into_bytes()];
     words.extend(keys.iter().map(|key| filled(key, params).into_bytes()));
@@ -92,15 +98,17 @@ fn filled(key: &str, params: &[(String, String)]) -> String {
 
 /// Why a function cannot be called for this request: a page of another site may have sent it
 /// (cross-site request forgery). Browsers say where a request comes from.
-pub(super) fn is_foreign(head: &Head<'_>) -> bool {
-    if head.method.is_safe() {
-        return false;
-    }
+pub(super) fn is_foreign(head: &Head<'_>, host: &str) -> bool {
+    !head.method.is_safe() && is_from_elsewhere(head, host)
+}
+
+/// Whether a page of another site has sent the request.
+pub(super) fn is_from_elsewhere(head: &Head<'_>, host: &str) -> bool {
     if let Some(site) = head.text("sec-fetch-site") {
         return !matches!(site, "same-origin" | "none");
     }
     let Some(origin) = head.text("origin") else { return false };
-    origin.split_once("://").is_none_or(|(_, host)| !host.eq_ignore_ascii_case(head.host))
+    origin.split_once("://").is_none_or(|(_, from)| !from.eq_ignore_ascii_case(host))
 }
 
 /// Reads the reply, which is in RESP3. An error is told of in the log.

@@ -1,17 +1,29 @@
 //! Pages and files for browsers: what the web port answers. Connections are in [`crate::net`], templates and
 //! the cache in the crate `pages`; here both meet the engine.
 
+mod access;
 mod answer;
 mod call;
+mod compress;
+mod counts;
+mod figures;
+mod functions;
 mod keys;
+mod live;
+mod origin;
+mod parts;
+mod render;
+mod send;
 mod site;
 mod store;
 mod streams;
 
+use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use config::Id;
+use config::{Config, Id, Networks};
 use engine::Engine;
 use engine::acl::User;
 use engine::log;
@@ -20,6 +32,9 @@ use pages::{Cache, Site};
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use answer::{After, Responder};
+pub(crate) use counts::Total;
+pub(crate) use figures::{CLASSES, PERCENTILES};
+pub(crate) use origin::Peer;
 pub(crate) use site::watch;
 
 /// The site that is served, and its finished pages.
@@ -27,8 +42,15 @@ pub(crate) struct Web {
     site: RwLock<Arc<Site>>,
     /// The number of the site, to look at without the lock.
     number: AtomicU64,
-    pub(crate) cache: Cache,
+    pub(crate) live: live::Counts,
+    pub(crate) cache: Arc<Cache>,
+    compressor: compress::Compressor,
+    pub(crate) access: Arc<access::AccessLog>,
+    counts: counts::Counts,
+    /// Proxies that are believed.
+    trusted: RwLock<Arc<Networks>>,
     parts: Mutex<Parts>,
+    functions: functions::Functions,
     in_key: keys::InKey,
     actor: Mutex<Option<Actor>>,
     /// Commands that templates may call.
@@ -57,12 +79,47 @@ impl Web {
         Self {
             site: RwLock::new(Arc::new(Site::empty())),
             number: AtomicU64::new(0),
-            cache: Cache::default(),
+            live: live::Counts::default(),
+            cache: Arc::default(),
+            compressor: compress::Compressor::default(),
+            access: Arc::default(),
+            counts: counts::Counts::default(),
+            trusted: RwLock::new(trusted(&engine.config)),
             parts: Mutex::default(),
+            functions: functions::Functions::default(),
             in_key: keys::InKey::new(&engine.config),
             actor: Mutex::default(),
             commands: engine.reading_commands(),
         }
+    }
+
+    /// Follows the options of the web port that are looked at once.
+    ///
+    /// # Errors
+    /// The access log cannot be opened.
+    pub(crate) fn follow(&self, config: &Config) -> io::Result<()> {
+        *self.trusted.write() = trusted(config);
+        self.access.follow(config)
+    }
+
+    /// Where a request comes from.
+    fn origin<'b>(
+        &self,
+        config: &Config,
+        peer: Peer,
+        head: &http1::Head<'b>,
+    ) -> origin::Origin<'b> {
+        origin::Origin::of(head, peer, &self.trusted.read(), config.chosen(Id::WebForwardedHeader))
+    }
+
+    /// What was answered, by route.
+    pub(crate) fn totals(&self) -> Vec<Total> {
+        let site = Arc::clone(&self.site.read());
+        let mut memory = HashMap::new();
+        for (route, bytes) in self.cache.bytes_by_route(site.number) {
+            *memory.entry(counts::name_of(&site, route)).or_default() += bytes as u64;
+        }
+        self.counts.totals(&memory)
     }
 
     /// Makes the site of its parts, and serves it. `from` says in the log what has changed.
@@ -77,6 +134,8 @@ impl Web {
         let number = site.number;
         *self.site.write() = Arc::new(site);
         self.number.store(number, SeqCst);
+        // Those who are watched are pages of the site before.
+        engine.tracking.pages.tell_all();
         log!(
             engine.log,
             Notice,
@@ -109,4 +168,9 @@ impl Web {
         *actor = Some(Actor { user: Arc::clone(&user), rules, number });
         Some((user, number))
     }
+}
+
+fn trusted(config: &Config) -> Arc<Networks> {
+    let text = config.string(Id::WebTrustedProxies);
+    Arc::new(Networks::parse(&text).unwrap_or_default())
 }

@@ -9,6 +9,7 @@ use config::Id;
 use engine::log;
 use pages::site::{fingerprint, read_dir};
 
+use super::functions;
 use crate::Shared;
 
 /// Between two looks.
@@ -32,6 +33,7 @@ pub(crate) fn watch(shared: &Arc<Shared>) -> io::Result<()> {
     let weak = Arc::downgrade(shared);
     crate::start_thread("apus-web-root".to_owned(), move || {
         while let Some(shared) = after_pause(&weak) {
+            functions::follow(&shared);
             let Ok(now) = fingerprint(&root) else { continue };
             if now == seen {
                 continue;
@@ -50,9 +52,11 @@ fn after_pause(weak: &Weak<Shared>) -> Option<Arc<Shared>> {
     weak.upgrade().filter(|shared| !shared.stopping())
 }
 
-fn read(shared: &Shared, root: &Path) -> io::Result<()> {
+fn read(shared: &Arc<Shared>, root: &Path) -> io::Result<()> {
     let sources = read_dir(root)?;
     let web = &shared.web;
+    web.functions.take(&sources);
+    functions::follow(shared);
     let mut parts = web.parts.lock();
     parts.dir = sources;
     web.rebuild(&shared.engine, &parts, &root.display().to_string());

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Collected, Machine, Macro, collected, named, operation};
+use super::{Collected, Machine, Macro, collected, live, named, operation};
 use crate::builtin::{self, Arguments, Filter, Function, Named, Test};
 use crate::compile::{Args, Code, Name};
 use crate::error::{Error, Kind, Result};
@@ -98,6 +98,12 @@ impl<'t> Machine<'t, '_> {
             _ => {}
         }
         match self.lookup(name) {
+            Value::Object(Object::Function(name)) if *name.0 == *live::LIVE => {
+                let of = self.collect(code, args);
+                let value = self.live(of)?;
+                self.push(value);
+                Ok(())
+            }
             Value::Object(Object::Function(name)) => {
                 self.call_out(&Callee::Function(&name.0), code, args)
             }
@@ -159,6 +165,7 @@ impl<'t> Machine<'t, '_> {
                 let called = Rc::clone(called);
                 self.call_macro(&called, &of)
             }
+            Value::Object(Object::Function(name)) if *name.0 == *live::LIVE => self.live(of),
             Value::Object(Object::Function(name)) => {
                 self.call_with(&Callee::Function(&name.0), &collected(&of))
             }
@@ -166,7 +173,11 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    fn call_macro(&mut self, called: &Macro<'t>, of: &Collected<'t>) -> Result<Value<'t>> {
+    pub(super) fn call_macro(
+        &mut self,
+        called: &Macro<'t>,
+        of: &Collected<'t>,
+    ) -> Result<Value<'t>> {
         let wrong = |text: String| Error::new(Kind::Arguments, text);
         if of.pos.len() > called.names.len() {
             return Err(wrong(format!("{} takes {} arguments", called.name, called.names.len())));

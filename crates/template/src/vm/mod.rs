@@ -8,6 +8,7 @@
 mod call;
 mod frames;
 mod include;
+mod live;
 mod run;
 
 use std::rc::Rc;
@@ -85,6 +86,8 @@ pub(crate) struct Machine<'t, 'h> {
     blocks: Vec<Block<'t>>,
     /// The block that runs.
     block: Option<Name>,
+    /// A live block runs.
+    in_live: bool,
     /// Templates that were extended.
     extended: Vec<&'t str>,
     depth: u32,
@@ -114,6 +117,7 @@ pub(crate) fn render<'t>(
         collected: Vec::new(),
         blocks: include::blocks(template),
         block: None,
+        in_live: false,
         extended: Vec::new(),
         depth: 0,
         checked: 0,

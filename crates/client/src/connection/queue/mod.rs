@@ -15,10 +15,12 @@
 //! when nobody waits for it any more, so a slot is never used again for a reply that is not its own.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::metrics::{Latencies, Load};
 use crate::value::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 /// The slot of an entry for which nobody waits any more.
 const NOBODY: u32 = u32::MAX;
@@ -54,6 +56,10 @@ pub(crate) struct Inner {
     /// Commands that were not taken yet have been given up.
     withdrawn: bool,
     phase: Phase,
+    /// When the first command of `out` was queued.
+    queued: Option<Instant>,
+    /// The same for what was taken, with the end of each piece in the stream.
+    times: VecDeque<(u64, Instant)>,
     pub(crate) stats: Stats,
 }
 
@@ -91,17 +97,21 @@ enum Slot {
 }
 
 /// What is counted; see [`Metrics`](crate::Metrics).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) commands: u64,
     pub(crate) replies: u64,
+    pub(crate) errors: u64,
+    pub(crate) failures: u64,
     pub(crate) discarded: u64,
     pub(crate) timeouts: u64,
     pub(crate) writes: u64,
     pub(crate) reads: u64,
     pub(crate) connects: u64,
+    pub(crate) connects_failed: u64,
     pub(crate) repeated: u64,
     pub(crate) pushes: u64,
+    pub(crate) latencies: Latencies,
 }
 
 /// The bytes of what a caller sends.
@@ -138,6 +148,8 @@ impl Queue {
             is_kicked: false,
             withdrawn: false,
             phase: Phase::Open,
+            queued: None,
+            times: VecDeque::new(),
             stats: Stats::default(),
         };
         Self { inner: Mutex::new(inner), commands_max, bytes_max: bytes_max as u64 }
@@ -300,6 +312,7 @@ impl Inner {
             repeatable: payload.repeatable,
             repeats: 0,
         });
+        self.queued.get_or_insert_with(Instant::now);
         self.stats.commands += u64::from(payload.replies);
         Ok(slot)
     }
@@ -332,6 +345,7 @@ impl Inner {
         match &mut self.slots[slot as usize] {
             Slot::Waiting(waker, _) => {
                 wakers.extend(waker.take());
+                self.stats.failures += u64::from(reply.is_err());
                 self.slots[slot as usize] = Slot::Ready(reply);
             }
             Slot::Abandoned => {
@@ -352,14 +366,17 @@ impl Inner {
         replies: &mut Vec<Value>,
         wakers: &mut Vec<Waker>,
     ) -> Result<()> {
+        let now = Instant::now();
         for value in replies.drain(..) {
             let Some(entry) = self.order.front_mut().filter(|entry| entry.start < self.taken)
             else {
                 return Err(Error::protocol("a reply to no command"));
             };
             self.stats.replies += 1;
+            self.stats.errors += u64::from(matches!(value, Value::Error(_)));
             entry.left -= 1;
-            let Entry { slot, replies, left, .. } = *entry;
+            let Entry { slot, replies, left, start, .. } = *entry;
+            self.time(start, now);
             if left == 0 {
                 self.order.pop_front();
             }
@@ -370,6 +387,18 @@ impl Inner {
             }
         }
         Ok(())
+    }
+
+    /// Counts how long a reply took to what begins at `start`.
+    #[inline]
+    fn time(&mut self, start: u64, now: Instant) {
+        while let Some(&(end, queued)) = self.times.front() {
+            if start < end {
+                self.stats.latencies.record(now.saturating_duration_since(queued));
+                return;
+            }
+            self.times.pop_front();
+        }
     }
 
     /// One of several replies of an entry, of which `left` are still to come.
@@ -401,6 +430,11 @@ impl Inner {
 
     pub(crate) fn pending(&self) -> usize {
         self.order.len()
+    }
+
+    /// What waits now.
+    pub(crate) fn load(&self) -> Load {
+        Load { pending: self.order.len(), bytes: self.bytes(), waiting: self.waiting.len() }
     }
 
     /// There is a connection, and a new one at that.
@@ -442,6 +476,9 @@ impl Inner {
         }
         let bytes = std::mem::replace(&mut self.out, empty);
         self.taken += bytes.len() as u64;
+        if let Some(queued) = self.queued.take().filter(|_| !bytes.is_empty()) {
+            self.times.push_back((self.taken, queued));
+        }
         bytes
     }
 
@@ -468,6 +505,9 @@ impl Inner {
             entry.start = self.taken + self.out.len() as u64;
             self.out.extend_from_slice(&old[at..at + entry.bytes as usize]);
             self.order.push_back(entry);
+        }
+        if self.out.is_empty() {
+            self.queued = None;
         }
     }
 
@@ -507,6 +547,8 @@ impl Inner {
     ) {
         let old = std::mem::take(&mut self.out);
         let begin = self.taken;
+        let oldest = self.times.drain(..).map(|(_, queued)| queued).next();
+        self.queued = oldest.or(self.queued);
         // The stream begins anew behind all that was ever queued.
         self.taken += old.len() as u64;
         let failed = error.maybe_executed(true);
@@ -548,6 +590,8 @@ impl Inner {
         }
         self.taken += self.out.len() as u64;
         self.out.clear();
+        self.queued = None;
+        self.times.clear();
         wakers.extend(std::mem::take(&mut self.waiting).into_values());
     }
 

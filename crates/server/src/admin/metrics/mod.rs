@@ -5,6 +5,8 @@
 //! it, as `apus_…`: the costs of commands by phase, and each thread's part.
 
 mod names;
+mod replication;
+mod web;
 
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 pub(super) async fn answer(shared: &Arc<Shared>) -> Response {
     match ask::worker(&shared.engine, session_commands::info).await {
-        Some(info) => answer::body(StatusCode::OK, TYPE, page(&info, &shared.engine).into_bytes()),
+        Some(info) => answer::body(StatusCode::OK, TYPE, page(&info, shared).into_bytes()),
         None => answer::busy(),
     }
 }
@@ -106,7 +108,8 @@ fn part<'a>(value: &'a str, name: &str) -> Option<&'a str> {
     value.split(',').find_map(|p| p.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn page(info: &str, engine: &Engine) -> String {
+fn page(info: &str, shared: &Shared) -> String {
+    let engine = &*shared.engine;
     let info = Info::parse(info);
     let mut page = Page::default();
     page.single("redis_up", MetricKind::Gauge, "1: the server answers.", 1);
@@ -118,9 +121,11 @@ fn page(info: &str, engine: &Engine) -> String {
     }
     commands(&info, &mut page);
     databases(&info, &mut page);
+    replication::put(&info, &mut page);
     outside_of_info(engine, &mut page);
     costs(engine, &mut page);
     threads(engine, &mut page);
+    web::web(&shared.web, &mut page);
     page.0
 }
 

@@ -388,7 +388,6 @@ pub(super) const NAMES: &[Row] = &[
     ),
     ("sentinels_heard", "sentinels_heard", G, "Sentinels that have named a primary."),
     ("sentinel_lease", "sentinel_lease", G, "Whether enough Sentinels see this primary."),
-    ("slave_repl_offset", "slave_repl_offset", G, "A replica's offset."),
     ("sync_full", "replica_resyncs_full", G, "Full synchronizations."),
     ("sync_partial_ok", "replica_partial_resync_accepted", G, "Partial synchronizations."),
     (

@@ -82,8 +82,8 @@ pub(crate) struct Worker {
     /// Clients that are fed, and when they last were, in monotonic nanoseconds.
     pub(super) fed: Vec<u64>,
     pub(super) fed_ns: u64,
-    /// Changes wait to be sent to them.
-    owes: bool,
+    /// Changes gather for them, for so many nanoseconds at most.
+    gathers: Option<u64>,
     /// What answers the connections for pages; made for the first of them.
     pub(super) web: Option<Box<Responder>>,
 }
@@ -137,7 +137,7 @@ impl Worker {
             give_back: GiveBack::default(),
             fed: Vec::new(),
             fed_ns: 0,
-            owes: false,
+            gathers: None,
             web: None,
         }
     }
@@ -156,10 +156,11 @@ impl Worker {
         loop {
             let now = self.thread.mono();
             let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
-            let wait = if at_once || self.thread.ready() > 0 || went_on_held || self.owes {
+            let wait = if at_once || self.thread.ready() > 0 || went_on_held {
                 Duration::ZERO
             } else {
-                let cron = Duration::from_nanos(next_cron.saturating_sub(now));
+                let cron = next_cron.saturating_sub(now).min(self.gathers.unwrap_or(u64::MAX));
+                let cron = Duration::from_nanos(cron);
                 let timer = self.timers.peek().map(|Reverse((at, _))| *at);
                 let due = self.web.as_ref().and_then(|web| web.outlets.first_due());
                 timer.into_iter().chain(due).min().map_or(cron, |at| {
@@ -221,7 +222,7 @@ impl Worker {
             self.turn_streams();
             engine.journal.turn_over(&self.inbox.worker);
             went_on_held = self.release();
-            self.owes = self.feed(events.is_empty());
+            self.gathers = self.feed(events.is_empty());
             self.thread.send_mail(engine);
             self.send_pushes();
             self.flush_streams();
@@ -279,7 +280,11 @@ impl Worker {
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
         let Ok(n) = sent else { return self.close(i) };
-        self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+        let c = &self.conns[i];
+        c.note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+        if let (Some(web), true) = (&mut self.web, c.web.is_some()) {
+            web.outlets.note_unsent(c.session.client.id, c.unsent());
+        }
     }
 
     pub(super) fn close(&mut self, i: usize) {

@@ -98,6 +98,7 @@ impl Worker {
         while self.thread.ready() > 0 {
             self.send_pushes();
         }
+        self.feed_all();
         self.stop_streams();
         // No new input is looked for: only the work that did not fit one turn goes on.
         let mut events = Events::with_capacity(256);

@@ -244,7 +244,6 @@ fn memory_size(text: &[u8]) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Redis stops as a whole; here the other threads go on.
 /// The whole server sleeps, as Redis does: other threads as soon as they finish their current batch.
 fn sleep(call: &Call<'_>, args: &Args<'_>) {
     let text = std::str::from_utf8(&args[2]).unwrap_or_default();
@@ -258,7 +257,10 @@ fn sleep(call: &Call<'_>, args: &Args<'_>) {
             std::thread::sleep(end.saturating_duration_since(Instant::now()));
         })));
     }
-    std::thread::sleep(time);
+    // Nor does the link to a primary go on. It is not waited for if it waits for this thread.
+    let link = call.engine.replication.applying.try_lock_for(Duration::from_millis(10));
+    std::thread::sleep(end.saturating_duration_since(Instant::now()));
+    drop(link);
 }
 
 /// Calls `f` with the entry at `key`.

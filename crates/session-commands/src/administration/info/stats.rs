@@ -47,8 +47,8 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("pubsubshard_channels", engine.pubsub.names(ChannelKind::Shard));
     s.zeros(&["latest_fork_usec", "total_forks"]);
     s.put("migrate_cached_sockets", engine.migrations.links());
+    s.put("slave_expires_tracked_keys", engine.replication.own_keys.len());
     s.zeros(&[
-        "slave_expires_tracked_keys",
         "active_defrag_hits",
         "active_defrag_misses",
         "active_defrag_key_hits",

@@ -1,0 +1,248 @@
+//! Caches and subscriptions on a real Redis cluster whose slots move and whose masters fail.
+
+mod common;
+
+use apus_client::prelude::*;
+use apus_client::{
+    Backoff, Cache, CacheConfig, Client, Command, Config, Event, Subscriber, Tracking, cmd, slot,
+};
+use common::{Server, cluster, eventually, has_redis};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+/// The number of the node that has a slot at the beginning.
+fn node_of(slot: u16) -> usize {
+    usize::from(slot / 5461).min(2)
+}
+
+async fn connect(server: &Server) -> Client {
+    let url = format!("redis+cluster://127.0.0.1:{}", server.port);
+    let mut config: Config = url.parse().expect("a URL");
+    config.backoff = Backoff { first: Duration::from_millis(5), max: Duration::from_millis(100) };
+    Client::with_config(config).await.expect("connected")
+}
+
+fn quick(tracking: Tracking) -> CacheConfig {
+    CacheConfig { tracking, check_every: Duration::from_millis(50), ..CacheConfig::default() }
+}
+
+/// The cache says in the end what the key is.
+async fn settles(cache: &Cache, key: &str, value: Option<i64>) {
+    eventually(&format!("the cache says that {key} is {value:?}"), || async {
+        (cache.get::<Option<i64>>(key).await.ok() == Some(value)).then_some(())
+    })
+    .await;
+}
+
+/// Until a reply comes from what is kept.
+async fn is_kept(cache: &Cache, key: &str) {
+    eventually("it is kept", || async {
+        let hits = cache.metrics().hits;
+        cache.get::<Option<i64>>(key).await.expect("get");
+        (cache.metrics().hits > hits).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn a_cache_forgets_what_has_moved() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        for (i, tracking) in [Tracking::OptIn, Tracking::Broadcast(vec![])].into_iter().enumerate()
+        {
+            let client = connect(&servers[0]).await;
+            // Another program's, which learns from redirections alone.
+            let other = connect(&servers[1]).await;
+            let cache = client.cache(quick(tracking)).await.expect("a cache");
+            // A key that is there, and one that is not: its old node will never say that it came.
+            let (there, missing) = (format!("{{m{i}}}there"), format!("{{m{i}}}missing"));
+            let number = slot(there.as_bytes());
+            let from = node_of(number);
+            let to = (from + 1) % 3;
+            other.set(&there, 1).await.expect("set");
+            settles(&cache, &there, Some(1)).await;
+            settles(&cache, &missing, None).await;
+            is_kept(&cache, &missing).await;
+            cluster::move_slot(number, &nodes, &servers, from, to).await;
+            other.set(&there, 2).await.expect("set");
+            other.set(&missing, 3).await.expect("set");
+            settles(&cache, &there, Some(2)).await;
+            settles(&cache, &missing, Some(3)).await;
+            // It is kept again, and the new node tells.
+            is_kept(&cache, &there).await;
+            is_kept(&cache, &missing).await;
+            other.set(&there, 4).await.expect("set");
+            other.del(&missing).await.expect("del");
+            settles(&cache, &there, Some(4)).await;
+            settles(&cache, &missing, None).await;
+            assert!(cache.get::<i64>("{m}unset").await.is_err(), "nil is no number");
+        }
+    });
+}
+
+/// While slots move to and fro, no reader sees a key go back, and in the end all is as it was written last.
+#[test]
+fn a_cache_is_never_stale_while_slots_move() {
+    const KEYS: usize = 12;
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        let (servers, nodes) = (Arc::new(servers), Arc::new(nodes));
+        let (client, writer) = (connect(&servers[0]).await, connect(&servers[1]).await);
+        let cache = client.cache(quick(Tracking::OptIn)).await.expect("a cache");
+        // Four tags, of which three move.
+        let key = |i: usize| format!("{{t{}}}{i}", i % 4);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let readers: Vec<_> = (0..8)
+            .map(|reader| {
+                let (cache, is_over) = (cache.clone(), is_over.clone());
+                tokio::spawn(async move {
+                    let mut seen = [0_i64; KEYS];
+                    let mut turn: usize = reader;
+                    while !is_over.load(SeqCst) {
+                        turn += 1;
+                        let at = turn * 5 % KEYS;
+                        if let Ok(n) = cache.get::<Option<i64>>(key(at)).await {
+                            let n = n.unwrap_or(0);
+                            assert!(n >= seen[at], "{} went from {} to {n}", key(at), seen[at]);
+                            seen[at] = n;
+                        }
+                        tokio::task::yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        let mover = tokio::spawn({
+            let (servers, nodes, is_over) = (servers.clone(), nodes.clone(), is_over.clone());
+            async move {
+                let mut at: Vec<usize> =
+                    (0..3).map(|tag| node_of(slot(key(tag).as_bytes()))).collect();
+                let mut moves = 0;
+                while !is_over.load(SeqCst) {
+                    let tag = moves % 3;
+                    let (from, to) = (at[tag], (at[tag] + 1) % 3);
+                    let number = slot(key(tag).as_bytes());
+                    cluster::move_slot(number, &nodes, &servers, from, to).await;
+                    at[tag] = to;
+                    moves += 1;
+                }
+                moves
+            }
+        });
+        let mut last = [None; KEYS];
+        for n in 1..=2000_i64 {
+            let at = usize::try_from(n).expect("small") * 7 % KEYS;
+            writer.set(key(at), n).await.expect("a write follows its slot");
+            last[at] = Some(n);
+            if n % 100 == 0 {
+                for (at, value) in last.iter().enumerate() {
+                    settles(&cache, &key(at), *value).await;
+                }
+            }
+        }
+        is_over.store(true, SeqCst);
+        for reader in readers {
+            reader.await.expect("no reader saw the past");
+        }
+        let moves = mover.await.expect("no panic");
+        for (at, value) in last.iter().enumerate() {
+            settles(&cache, &key(at), *value).await;
+        }
+        let metrics = cache.metrics();
+        eprintln!("{moves} moves, {metrics:?}");
+        assert!(metrics.hits > 100 && moves >= 6, "{metrics:?}");
+    });
+}
+
+/// Publishes until it is heard.
+async fn is_heard(client: &Client, subscriber: &mut Subscriber, channel: &str, text: &str) {
+    eventually("it is heard", || async {
+        client
+            .call(cmd().spublish(channel, text))
+            .await
+            .ok()
+            .filter(|n| *n == apus_client::Value::Int(1))
+    })
+    .await;
+    loop {
+        match subscriber.next().await {
+            Event::Message(message) if &*message.payload == text.as_bytes() => return,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn sharded_subscriptions_go_with_their_slot() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        let client = connect(&servers[0]).await;
+        let number = slot(b"{c}news");
+        let from = node_of(number);
+        let to = (from + 1) % 3;
+        let mut subscriber = client.sharded_subscriber("{c}news").await.expect("connected");
+        subscriber.ssubscribe(["{c}news", "{c}more"]).await.expect("confirmed");
+        is_heard(&client, &mut subscriber, "{c}news", "one").await;
+        // Another slot's channel is refused and breaks nothing.
+        let other = if slot(b"{d}") == number { "{e}" } else { "{d}" };
+        let error = subscriber.ssubscribe([other]).await.expect_err("another slot");
+        assert!(
+            ["MOVED", "CROSSSLOT"].contains(&error.code())
+                || node_of(slot(other.as_bytes())) == from,
+            "{error}"
+        );
+        cluster::move_slot(number, &nodes, &servers, from, to).await;
+        assert_eq!(subscriber.next().await, Event::Gap);
+        is_heard(&client, &mut subscriber, "{c}news", "two").await;
+        is_heard(&client, &mut subscriber, "{c}more", "three").await;
+    });
+}
+
+/// A replica takes over, and the old master is killed: commands, the cache and subscriptions go on.
+#[test]
+fn a_failover_in_a_cluster() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (mut servers, nodes) = cluster::start().await;
+        let (_replica, replica_client) = cluster::replica(&servers[0], &nodes[0]).await;
+        let client = connect(&servers[1]).await;
+        let cache = client.cache(quick(Tracking::OptIn)).await.expect("a cache");
+        // A key of the first node's.
+        let name = (0..).map(|i| format!("k{i}")).find(|k| node_of(slot(k.as_bytes())) == 0);
+        let name = name.expect("there is one");
+        client.set(&name, 1).await.expect("set");
+        settles(&cache, &name, Some(1)).await;
+        let mut subscriber = client.sharded_subscriber(&name).await.expect("connected");
+        subscriber.ssubscribe([&name]).await.expect("confirmed");
+        eventually("the map has the replica", || async {
+            let text = format!("{:?}", nodes[1].call(Command::new("CLUSTER NODES")).await);
+            (text.matches("slave").count() == 1).then_some(())
+        })
+        .await;
+        replica_client.call(Command::new("CLUSTER FAILOVER")).await.expect("a failover");
+        eventually("it is a master", || async {
+            let role = replica_client.call(Command::new("ROLE")).await.expect("a role");
+            format!("{role:?}").contains("master").then_some(())
+        })
+        .await;
+        drop(servers.remove(0));
+        eventually("it is set on the new master", || async { client.set(&name, 2).await.ok() })
+            .await;
+        settles(&cache, &name, Some(2)).await;
+        is_kept(&cache, &name).await;
+        client.set(&name, 3).await.expect("set");
+        settles(&cache, &name, Some(3)).await;
+        is_heard(&client, &mut subscriber, &name, "again").await;
+    });
+}

@@ -1,0 +1,222 @@
+//! Pages of templates: rendered at one moment of their keys, and kept.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use config::Id;
+use engine::Thread;
+use engine::tracking::Pages;
+use http1::Head;
+use http1::response::field;
+use pages::template::{Asked, params};
+use pages::{Action, Blocks, Content, Found, Page, Rendered, Route};
+use resp::Out;
+
+use super::answer::{Responder, valid};
+use super::origin::Origin;
+use super::parts::{Fresh, Way, type_of};
+use super::store::EngineStore;
+use crate::Shared;
+
+/// A page whose keys change while it is rendered is rendered so often before all keys are held.
+const TRIES: usize = 3;
+
+/// A rendered page.
+pub(super) struct Made {
+    pub(super) rendered: Rendered,
+    /// The version that its slot had before.
+    version: u64,
+    /// Its first deadline, in Unix milliseconds.
+    deadline_ms: i64,
+    /// It depends on its address and its keys only.
+    keeps: bool,
+}
+
+/// A page as its streams know it.
+pub(super) struct Shown {
+    pub(super) blocks: Arc<Blocks>,
+    /// The version that its slot had before it was rendered.
+    pub(super) version: u64,
+    /// The number of its site, and of the user's rules.
+    pub(super) made_by: (u64, u64),
+    /// Until when it is valid, in Unix milliseconds.
+    pub(super) deadline_ms: i64,
+}
+
+/// The type of what a route answers with.
+fn content_type<'r>(route: &'r Route, name: &str) -> &'r str {
+    match route.content_type.as_str() {
+        "" => type_of(name),
+        own => own,
+    }
+}
+
+impl Responder {
+    /// Renders the template of a route, and keeps the page if it may be kept.
+    pub(super) fn page(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+        way: &Way,
+        (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
+        out: &mut Out,
+    ) {
+        match self.render(shared, thread, head, (name, params, None), true) {
+            Ok(made) if made.keeps => {
+                let page = self.keep(shared, head, (route, name, rules), made);
+                self.send_page(shared, head, way, &page, false, out);
+            }
+            Ok(Made { rendered, .. }) => {
+                let (status, body) = (route.status, rendered.body);
+                let content_type = content_type(route, name);
+                let fresh = Fresh { status, content_type, headers: &[], body };
+                self.send(shared, head, way, fresh, out);
+            }
+            Err(status) => self.error(shared, thread, head, way, status, out),
+        }
+    }
+
+    /// Makes a page that depends on its address and its keys only, and keeps it unless its route says no.
+    fn keep(
+        &self,
+        shared: &Shared,
+        head: &Head<'_>,
+        (route, name, rules): (&Route, &str, u64),
+        made: Made,
+    ) -> Arc<Page> {
+        let content_type = content_type(route, name);
+        let Made { rendered, version, deadline_ms, .. } = made;
+        let (status, body) = (route.status, rendered.body);
+        let mut common = Vec::with_capacity(160);
+        field(&mut common, "Content-Type", content_type);
+        field(&mut common, "X-Content-Type-Options", "nosniff");
+        // A page is fresh: whoever keeps a copy asks whether it still is.
+        field(&mut common, "Cache-Control", "no-cache");
+        let etag = if status == 200 { pages::site::tag(&body) } else { String::new() };
+        let content = Arc::new(Content::new(content_type, &etag, common, Arc::new(body)));
+        let page = Arc::new(Page {
+            status,
+            content,
+            blocks: rendered.blocks,
+            version,
+            made_by: (self.site.number, rules),
+            deadline_ms,
+            route: route.id,
+        });
+        if route.caches {
+            let max = shared.engine.config.bytes(Id::WebCacheSize) as usize;
+            shared.web.cache.put(head.target.raw, Arc::clone(&page), max);
+        }
+        page
+    }
+
+    /// The live blocks of the page that a request would be answered with: a kept one, or a new one. Returns also
+    /// whether it depends on more than its address; or the status of what went wrong.
+    pub(super) fn live_page(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+    ) -> Result<(Shown, bool), u16> {
+        let (user, rules) = shared.web.actor(&shared.engine).ok_or(500_u16)?;
+        let made_by = (self.site.number, rules);
+        if let Some(page) = valid(shared, thread.cx.now, head.target.raw, made_by) {
+            let (version, deadline_ms) = (page.version, page.deadline_ms);
+            let blocks = Arc::clone(&page.blocks);
+            return Ok((Shown { blocks, version, made_by, deadline_ms }, false));
+        }
+        self.session.set_user(user);
+        let site = Arc::clone(&self.site);
+        let Found::Route(route, values) = site.routes().find(head.method, &head.target.path) else {
+            return Err(404);
+        };
+        let Action::Template(name) = &route.action else { return Err(404) };
+        let of = (name.as_str(), params(&route, values), None);
+        let made = self.render(shared, thread, head, of, true)?;
+        let (version, deadline_ms) = (made.version, made.deadline_ms);
+        let (blocks, varies) = (Arc::clone(&made.rendered.blocks), made.rendered.varies);
+        if made.keeps && route.caches {
+            self.keep(shared, head, (&route, name, rules), made);
+        }
+        Ok((Shown { blocks, version, made_by, deadline_ms }, varies))
+    }
+
+    /// Renders a template at one moment of its keys, with parameters and perhaps further names. Its live blocks
+    /// are shown as such if it is `live`. Returns the status of what went wrong.
+    pub(super) fn render(
+        &mut self,
+        shared: &Shared,
+        thread: &mut Thread,
+        head: &Head<'_>,
+        (name, params, data): (&str, Vec<(String, String)>, Option<serde_json::Value>),
+        live: bool,
+    ) -> Result<Made, u16> {
+        let engine = &shared.engine;
+        let table = &engine.tracking.pages;
+        let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
+        self.session.page = id;
+        shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
+        self.sent.renderings += 1;
+        let origin = shared.web.origin(&engine.config, self.peer, head);
+        for tries in 1.. {
+            let version = table.version(id);
+            table.begin(thread.cx.now, || engine.keyspace.take_interest());
+            let held = tries > TRIES;
+            if held {
+                thread.hold_for_page(engine);
+            }
+            let asked = Asked { live, ..asked(head, &origin, params.clone(), data.clone()) };
+            let session = &mut self.session;
+            let keys = Vec::new();
+            let mut store =
+                EngineStore { engine, thread, session, keys, lasts: true, waits: false };
+            let rendered = self.site.render(name, asked, &mut store);
+            let EngineStore { keys, lasts, waits, .. } = store;
+            if held {
+                thread.release_for_page(engine);
+            }
+            thread.collect();
+            let rendered = match rendered {
+                Ok(rendered) => rendered,
+                Err(_) if waits => return Err(503),
+                Err(why) => {
+                    self.complain(shared, thread.cx.now, &why);
+                    return Err(500);
+                }
+            };
+            if !held && table.version(id) != version {
+                continue;
+            }
+            let keeps = lasts && !rendered.varies && data.is_none();
+            let has_end = keeps || !rendered.blocks.is_empty();
+            let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
+            let deadline_ms = deadline.unwrap_or(i64::MAX);
+            return Ok(Made { rendered, version, deadline_ms, keeps });
+        }
+        Err(500)
+    }
+}
+
+fn asked(
+    head: &Head<'_>,
+    origin: &Origin<'_>,
+    params: Vec<(String, String)>,
+    data: Option<serde_json::Value>,
+) -> Asked {
+    let text = |(name, value): (&str, &[u8])| {
+        (name.to_ascii_lowercase(), String::from_utf8_lossy(value).into_owned())
+    };
+    Asked {
+        method: head.method.name(),
+        path: head.target.path.clone().into_owned(),
+        host: origin.host.to_string(),
+        scheme: origin.scheme,
+        remote_addr: origin.ip.to_string(),
+        query: head.target.query.to_owned(),
+        headers: head.fields().map(text).collect(),
+        params,
+        data,
+        live: false,
+    }
+}
