@@ -542,7 +542,7 @@ mod tests {
     fn a_tapped_channel_has_its_messages_kept_for_the_thread() {
         let hub = Hub::default();
         let mut local = Local::new(0, Arc::new(Alone(crate::Inbox::default())), Arc::default());
-        let mut publish = |local: &mut Local<Alone>, bytes: &[u8]| {
+        let publish = |local: &mut Local<Alone>, bytes: &[u8]| {
             let payload = Payload::of(bytes);
             local.publish(&hub, ChannelKind::Channel, Wanted::new(b"c"), payload)
         };
