@@ -230,6 +230,8 @@ pub struct Engine {
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
+    /// Live channels.
+    pub live: crate::live::Live,
     /// Its role in replication, and the stream for replicas.
     pub replication: Replication,
     /// Bytes in use when the engine had just been made, for INFO memory.
@@ -325,6 +327,7 @@ impl Engine {
             on_web_info: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
+            live: crate::live::Live::default(),
             replication: Replication::new(random_repl_id(now)),
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),

@@ -31,6 +31,7 @@ mod feed;
 mod feeders;
 mod helpers;
 pub mod journal;
+mod live;
 pub mod log;
 mod mailbox;
 mod memory;
@@ -70,6 +71,7 @@ pub use engine::{
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use feeders::{FeedRequest, Urgency};
+pub use live::{Live, LiveCall};
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;

@@ -204,6 +204,7 @@ const GROUPS: [Group; FAMILIES] = [
     Group::Stream,
     Group::Bitmap,
     Group::Topic,
+    Group::Live,
     Group::Module,
 ];
 

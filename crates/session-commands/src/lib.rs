@@ -8,6 +8,7 @@ mod acl;
 mod administration;
 mod connection;
 mod journal;
+mod live;
 mod migrate;
 mod persistence;
 mod pubsub;
@@ -24,6 +25,7 @@ pub const ALL: CommandSet = CommandSet {
         acl::COMMANDS,
         connection::COMMANDS,
         journal::COMMANDS,
+        live::COMMANDS,
         migrate::COMMANDS,
         pubsub::COMMANDS,
         scripting::COMMANDS,

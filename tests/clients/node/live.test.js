@@ -314,3 +314,29 @@ describe('one direction', () => {
     }
   });
 });
+
+describe('commands', () => {
+  test('the API over the Redis protocol, in transactions and scripts', async () => {
+    const redis = connect(server);
+    const a = client('websocket');
+    a.connect();
+    const sub = a.newSubscription('chat:resp');
+    const got = [];
+    sub.on('publication', (p) => got.push([p.offset, p.data, p.tags]));
+    sub.subscribe();
+    await sub.ready();
+    const [offset, epoch] = await redis.call('LIVE.PUBLISH', 'chat:resp', '{"n":1}', 'TAG', 'k', 'v');
+    assert.equal(offset, 1);
+    const both = await redis.multi().set('x', 1).call('LIVE.PUBLISH', 'chat:resp', '{"n":2}').exec();
+    assert.deepEqual(both[1], [null, [2, epoch]]);
+    assert.deepEqual(await redis.eval("return redis.call('LIVE.PUBLISH', 'chat:resp', '3')", 0), [3, epoch]);
+    while (got.length < 3) await event(sub, 'publication');
+    assert.deepEqual(got, [[1, { n: 1 }, { k: 'v' }], [2, { n: 2 }, undefined], [3, 3, undefined]]);
+    assert.equal(JSON.parse(await redis.call('LIVE.HISTORY', 'chat:resp', 'LIMIT', 10)).publications.length, 3);
+    assert.equal(JSON.parse(await redis.call('LIVE.PRESENCE_STATS', 'chat:resp')).num_clients, 1);
+    await assert.rejects(redis.call('LIVE.PUBLISH', 'nothing:1', '1'), /102/);
+    assert.match(await redis.info('live'), /live_clients:[1-9]/);
+    a.disconnect();
+    redis.disconnect();
+  });
+});

@@ -9,7 +9,7 @@ use std::process::Command;
 /// The first seed, and how many rounds of the generator the tests of replicas play.
 const ROUNDS: (u64, u64) = (1, 200);
 
-const PARTS: [\&str; 17] = [
+const PARTS: [&str; 17] = [
     "rust",
     "model",
     "transcripts",

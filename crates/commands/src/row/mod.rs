@@ -270,6 +270,7 @@ pub enum Group {
     Stream,
     Bitmap,
     Topic,
+    Live,
     Module,
 }
 
@@ -296,6 +297,7 @@ impl Group {
             Self::Stream => "stream",
             Self::Bitmap => "bitmap",
             Self::Topic => "topic",
+            Self::Live => "live",
             Self::Module => "module",
         }
     }
@@ -320,7 +322,7 @@ impl Group {
             Self::Topic => Acl::TOPIC,
             // @pubsub follows from the flag: PUBSUB HELP is in the group and not in @pubsub.
             Self::PubSub => Acl::NONE,
-            Self::Server | Self::Cluster | Self::Sentinel | Self::Module => Acl::NONE,
+            Self::Server | Self::Cluster | Self::Sentinel | Self::Live | Self::Module => Acl::NONE,
         }
     }
 }

@@ -4,16 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use ::live::Options;
 use ::live::api::{
     self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
     Publish, Reply, ReplyResult, Request as Asked, check,
 };
+use commands::{Fail, Outcome};
+use engine::{Call, Engine, LiveCall, Session};
 use http1::Method as Verb;
 use http1::form::urlencoded;
 
+use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
-use super::store::{Keep, Span};
+use super::store::{Keep, Span, Store};
 use super::transport::Request;
 use super::wire::{ClientInfo, Publication};
 use crate::web::After;
@@ -126,70 +130,78 @@ fn out(publication: Publication) -> PublicationOut {
     PublicationOut { data, info: info.map(info_out), offset, tags }
 }
 
-impl Hub {
+/// Where a request is executed.
+pub(super) struct Api<'a> {
+    pub(super) live: &'a Live,
+    pub(super) options: &'a Options,
+    pub(super) store: Store<'a>,
+}
+
+impl Api<'_> {
     /// Does what the API asks for.
-    pub(crate) fn api(&mut self, cx: &mut Cx<'_>, asked: Asked) -> Reply {
-        let engine = Arc::clone(&cx.shared.engine);
+    pub(super) fn run(&mut self, asked: Asked) -> Reply {
+        let (engine, live) = (self.store.engine, self.live);
         match asked {
-            Asked::Publish(publish) => self.api_publish(cx, &publish),
+            Asked::Publish(publish) => self.publish(&publish),
             Asked::Broadcast(broadcast) => {
                 let publication = broadcast.publication;
                 let each = |channel| {
                     let publication = publication.clone();
-                    self.api_publish(cx, &Publish { channel, publication })
+                    self.publish(&Publish { channel, publication })
                 };
                 Ok(ReplyResult::Broadcast(broadcast.channels.into_iter().map(each).collect()))
             }
             Asked::Subscribe(asked) => {
-                check::subscribe(self.options(), &asked)?;
-                self.live().post_all(&engine, &Mail::Subscribe(asked));
+                check::subscribe(self.options, &asked)?;
+                live.post_all(engine, &Mail::Subscribe(asked));
                 Ok(ReplyResult::Empty)
             }
             Asked::Unsubscribe(asked) => {
-                check::unsubscribe(self.options(), &asked.channel)?;
-                self.live().post_all(&engine, &Mail::Unsubscribe(asked));
+                check::unsubscribe(self.options, &asked.channel)?;
+                live.post_all(engine, &Mail::Unsubscribe(asked));
                 Ok(ReplyResult::Empty)
             }
             Asked::Disconnect(asked) => {
-                self.live().post_all(&engine, &Mail::Disconnect(asked));
+                live.post_all(engine, &Mail::Disconnect(asked));
                 Ok(ReplyResult::Empty)
             }
             Asked::Refresh(asked) => {
-                self.live().post_all(&engine, &Mail::Refresh(asked));
+                live.post_all(engine, &Mail::Refresh(asked));
                 Ok(ReplyResult::Empty)
             }
             Asked::Presence { channel } => {
-                check::presence(self.options(), &channel)?;
-                let all = self.store(cx).presence(&channel).map_err(|why| internal(cx, &why))?;
+                check::presence(self.options, &channel)?;
+                let all = self.store.presence(&channel).map_err(|why| internal(engine, &why))?;
                 Ok(ReplyResult::Presence(all.into_iter().map(|(_, info)| info_out(info)).collect()))
             }
             Asked::PresenceStats { channel } => {
-                check::presence(self.options(), &channel)?;
-                let all = self.store(cx).presence(&channel).map_err(|why| internal(cx, &why))?;
+                check::presence(self.options, &channel)?;
+                let all = self.store.presence(&channel).map_err(|why| internal(engine, &why))?;
                 let mut users: Vec<_> = all.iter().map(|(_, info)| &info.user).collect();
                 users.sort_unstable();
                 users.dedup();
                 let (num_clients, num_users) = (all.len() as u32, users.len() as u32);
                 Ok(ReplyResult::PresenceStats { num_clients, num_users })
             }
-            Asked::History(asked) => self.api_history(cx, &asked),
+            Asked::History(asked) => self.history(&asked),
             Asked::HistoryRemove { channel } => {
-                check::history(self.options(), &channel)?;
-                self.store(cx).remove_history(&channel).map_err(|why| internal(cx, &why))?;
+                check::history(self.options, &channel)?;
+                self.store.remove_history(&channel).map_err(|why| internal(engine, &why))?;
                 Ok(ReplyResult::Empty)
             }
             Asked::Channels { pattern } => {
                 let of = |(name, num_clients)| (name, ChannelInfo { num_clients });
-                let all = self.live().channels(&pattern);
+                let all = live.channels(&pattern);
                 Ok(ReplyResult::Channels(all.into_iter().map(of).collect()))
             }
-            Asked::Info => Ok(ReplyResult::Info(vec![self.node(cx)])),
+            Asked::Info => Ok(ReplyResult::Info(vec![self.node()])),
             Asked::Rpc { .. } => Err(ApiError::NOT_FOUND),
         }
     }
 
-    fn api_publish(&mut self, cx: &mut Cx<'_>, asked: &Publish) -> Reply {
-        let plan = check::publish(self.options(), &asked.channel, &asked.publication)?;
+    fn publish(&mut self, asked: &Publish) -> Reply {
+        let engine = self.store.engine;
+        let plan = check::publish(self.options, &asked.channel, &asked.publication)?;
         let given = &asked.publication;
         let publication = Publication {
             data: given.data.clone(),
@@ -200,14 +212,15 @@ impl Hub {
         keep.idempotency_key.clone_from(&given.idempotency_key);
         keep.version = given.version;
         keep.version_epoch.clone_from(&given.version_epoch);
-        let published = self.store(cx).publish(&asked.channel, &publication, &keep);
-        let (place, _) = published.map_err(|why| internal(cx, &why))?;
-        self.live().counts.published.fetch_add(1, Relaxed);
+        let published = self.store.publish(&asked.channel, &publication, &keep);
+        let (place, _) = published.map_err(|why| internal(engine, &why))?;
+        engine.live.published.fetch_add(1, Relaxed);
         Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
     }
 
-    fn api_history(&mut self, cx: &mut Cx<'_>, asked: &api::History) -> Reply {
-        let namespace = check::history(self.options(), &asked.channel)?;
+    fn history(&mut self, asked: &api::History) -> Reply {
+        let engine = self.store.engine;
+        let namespace = check::history(self.options, &asked.channel)?;
         let since = asked.since.as_ref();
         if asked.reverse && since.is_some_and(|since| since.offset == 0) {
             return Err(ApiError::BAD_REQUEST);
@@ -217,8 +230,8 @@ impl Hub {
             limit: asked.limit.into(),
             reverse: asked.reverse,
         };
-        let read = self.store(cx).history(&asked.channel, span, namespace.history_meta_ttl);
-        let (place, publications) = read.map_err(|why| internal(cx, &why))?;
+        let read = self.store.history(&asked.channel, span, namespace.history_meta_ttl);
+        let (place, publications) = read.map_err(|why| internal(engine, &why))?;
         if since.is_some_and(|since| !since.epoch.is_empty() && since.epoch != place.epoch) {
             return Err(ApiError::UNRECOVERABLE_POSITION);
         }
@@ -227,24 +240,73 @@ impl Hub {
         Ok(ReplyResult::History(HistoryPage { publications, offset, epoch }))
     }
 
-    fn node(&self, cx: &Cx<'_>) -> Node {
-        let counts = &self.live().counts;
-        let engine = &cx.shared.engine;
+    fn node(&self) -> Node {
+        let (engine, live) = (self.store.engine, self.live);
+        let counts = &engine.live;
         Node {
-            uid: self.live().node.clone(),
-            name: self.options().node_name.clone(),
+            uid: live.node.clone(),
+            name: self.options.node_name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             num_clients: counts.clients.load(Relaxed) as u32,
-            num_users: counts.users.load(Relaxed) as u32,
+            num_users: 0,
             num_subs: counts.subscriptions.load(Relaxed) as u32,
-            num_channels: self.live().channels("").len() as u32,
-            uptime: ((cx.thread.cx.now - engine.started_ms) / 1000).max(0) as u32,
+            num_channels: counts.channels.load(Relaxed) as u32,
+            uptime: ((self.store.thread.cx.now - engine.started_ms) / 1000).max(0) as u32,
             process: None,
         }
     }
 }
 
-fn internal(cx: &Cx<'_>, why: &str) -> ApiError {
-    engine::log!(cx.shared.engine.log, Verbose, "live: {}", why);
+fn internal(engine: &Engine, why: &str) -> ApiError {
+    engine::log!(engine.log, Verbose, "live: {}", why);
     ApiError::INTERNAL
+}
+
+impl Hub {
+    /// Does what the API asks for.
+    fn api(&mut self, cx: &mut Cx<'_>, asked: Asked) -> Reply {
+        let (live, options) = (self.live(), self.options());
+        Api { live: &live, options: &options, store: self.store(cx) }.run(asked)
+    }
+}
+
+/// What commands LIVE.* call.
+pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
+    let run = move |call: &mut Call<'_>,
+                    method: &str,
+                    words: &[&[u8]],
+                    reply: &mut resp::Reply<'_>|
+          -> Outcome {
+        let asked = Method::of(method).ok_or(ApiError::NOT_FOUND);
+        let done = asked.and_then(|method| {
+            let asked = api::from_words(method, words)?;
+            let (engine, thread) = (call.engine, &mut *call.thread);
+            // The keys are the server's own, in its first database.
+            let mut session = Session::inner(engine, thread.index);
+            let store = Store { engine, thread, session: &mut session, prefix: &live.prefix };
+            let options = live.options();
+            Api { live: &live, options: &options, store }.run(asked)
+        });
+        match done {
+            Ok(ReplyResult::Publish { offset, epoch }) => {
+                reply.array(2);
+                reply.int(offset as i64);
+                reply.bulk(&*epoch);
+                Ok(())
+            }
+            Ok(ReplyResult::Empty) => {
+                reply.simple("OK");
+                Ok(())
+            }
+            Ok(other) => {
+                // `{"result":…}`
+                let text = api::encode(&Ok(other));
+                let inner = text.strip_prefix(b"{\"result\":").and_then(|t| t.strip_suffix(b"}"));
+                reply.bulk(inner.unwrap_or(&text));
+                Ok(())
+            }
+            Err(error) => Err(Fail::new(format!("ERR {} {}", error.code, error.message))),
+        }
+    };
+    Arc::new(run)
 }

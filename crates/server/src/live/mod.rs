@@ -25,7 +25,6 @@ mod wire;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::Options;
@@ -34,26 +33,13 @@ use config::Id;
 use engine::{Engine, log};
 use parking_lot::{Mutex, RwLock};
 
+pub(crate) use api::commands;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
 pub(crate) use transport::answer;
 
 /// What keys and PUB/SUB channels begin with: Centrifugo's default.
 const PREFIX: &str = "centrifugo";
-
-/// Counts of the server since its start.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) connects: AtomicU64,
-    pub(crate) clients: AtomicU64,
-    pub(crate) users: AtomicU64,
-    pub(crate) subscriptions: AtomicU64,
-    pub(crate) published: AtomicU64,
-    pub(crate) delivered: AtomicU64,
-    pub(crate) recovered: AtomicU64,
-    pub(crate) not_recovered: AtomicU64,
-    pub(crate) slow: AtomicU64,
-}
 
 /// What all threads share.
 pub(crate) struct Live {
@@ -67,7 +53,6 @@ pub(crate) struct Live {
     mail: Mutex<Vec<Vec<Mail>>>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
-    pub(crate) counts: Counts,
 }
 
 impl Live {
@@ -96,23 +81,23 @@ impl Live {
             sessions: Mutex::default(),
             mail: Mutex::default(),
             channels: Mutex::default(),
-            counts: Counts::default(),
         })))
     }
 
     /// A subscription begins, or ends, on some thread.
-    fn count_subscription(&self, channel: &Arc<str>, begins: bool) {
+    fn count_subscription(&self, counts: &engine::Live, channel: &Arc<str>, begins: bool) {
         let mut all = self.channels.lock();
         if begins {
-            self.counts.subscriptions.fetch_add(1, Relaxed);
+            counts.subscriptions.fetch_add(1, Relaxed);
             *all.entry(Arc::clone(channel)).or_default() += 1;
         } else if let Some(n) = all.get_mut(&**channel) {
-            self.counts.subscriptions.fetch_sub(1, Relaxed);
+            counts.subscriptions.fetch_sub(1, Relaxed);
             *n -= 1;
             if *n == 0 {
                 all.remove(&**channel);
             }
         }
+        counts.channels.store(all.len() as u64, Relaxed);
     }
 
     /// Channels with subscribers whose names match a pattern, and how many; with an empty pattern all.

@@ -6,6 +6,7 @@ use engine::Thread;
 use http1::Head;
 use resp::Out;
 
+use super::counts::NONE;
 use super::{After, Responder};
 use crate::Shared;
 use crate::live::{self, Cx, Hub};
@@ -25,10 +26,12 @@ impl Responder {
         if head.target.path == "/.trivial" {
             return Some(tests::begin(self, head, out));
         }
-        if let Some(after) = self.own(shared, thread, head, out) {
-            return Some(after);
+        if let Some(own) = self.own(shared, thread, head, out) {
+            return Some(own);
         }
-        live::answer(self, shared, thread, (head, body), out)
+        let after = live::answer(self, shared, thread, (head, body), out)?;
+        (self.sent.row, self.sent.status) = (NONE, 200);
+        Some(after)
     }
 
     /// The live channels of this thread, and the outlets that they append to; none: they are off.
@@ -45,10 +48,10 @@ impl Responder {
     /// Called once in each turn of the event loop, behind all commands and messages of the turn: producers
     /// append what these have come to.
     pub(crate) fn turn(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
-        self.live_turn(shared, thread);
         if let Some(hub) = &mut self.hub {
             hub.turn(&mut Cx { shared, thread, outlets: &mut self.outlets });
         }
+        self.live_turn(shared, thread);
     }
 }
 

@@ -25,10 +25,6 @@ pub(crate) struct Subscriber {
     pub(crate) epoch: Arc<str>,
     /// It is told of others' joining and leaving.
     pub(crate) push_join_leave: bool,
-    /// It takes deltas.
-    pub(crate) delta: bool,
-    /// It has been sent the publication before the next one.
-    pub(crate) has_base: bool,
     pub(crate) server_side: bool,
     /// It gets publications whose tags match.
     pub(crate) filter: Option<Arc<filter::Node>>,

@@ -30,7 +30,7 @@ impl Hub {
         }
         let options = Arc::clone(&self.options);
         let limit = options.client.connection_limit;
-        if limit > 0 && self.live.counts.clients.load(Relaxed) >= limit as u64 {
+        if limit > 0 && cx.shared.engine.live.clients.load(Relaxed) >= limit as u64 {
             return Err(Disconnect::CONNECTION_LIMIT.into());
         }
         let mut plan = self.plan(cx, id, asked)?;
@@ -104,8 +104,8 @@ impl Hub {
         if wire.is_emulated() {
             result.node.clone_from(&self.live.node);
         }
-        self.live.counts.clients.fetch_add(1, Relaxed);
-        self.live.counts.connects.fetch_add(1, Relaxed);
+        cx.shared.engine.live.clients.fetch_add(1, Relaxed);
+        cx.shared.engine.live.connects.fetch_add(1, Relaxed);
     }
 
     /// The other connections of a user end.

@@ -131,7 +131,7 @@ impl Hub {
                 delivered += 1;
             }
         }
-        self.live.counts.delivered.fetch_add(delivered, Relaxed);
+        cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
         for (id, server_side, fate) in ended {
             match fate {
                 Fate::Stays => {}

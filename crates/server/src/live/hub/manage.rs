@@ -97,9 +97,4 @@ impl Hub {
             self.schedule(cx, id);
         }
     }
-
-    /// The channels of this thread, with their subscribers.
-    pub(crate) fn channels(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.channels.iter().map(|(name, there)| (&**name, there.subscribers.len()))
-    }
 }

@@ -106,7 +106,7 @@ impl Hub {
 
     /// A client has not taken what it was sent: it connects again, and recovers.
     pub(crate) fn slow(&mut self, cx: &mut Cx<'_>, id: u64) {
-        self.live.counts.slow.fetch_add(1, Relaxed);
+        cx.shared.engine.live.slow.fetch_add(1, Relaxed);
         self.disconnect(cx, id, &Disconnect::SLOW);
     }
 
@@ -123,12 +123,12 @@ impl Hub {
         self.drain(cx);
     }
 
-    pub(super) fn options(&self) -> &Options {
-        &self.options
+    pub(super) fn options(&self) -> Arc<Options> {
+        Arc::clone(&self.options)
     }
 
-    pub(super) fn live(&self) -> &Live {
-        &self.live
+    pub(super) fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.live)
     }
 
     pub(super) fn store<'a>(&'a mut self, cx: &'a mut Cx<'_>) -> Store<'a> {
@@ -219,7 +219,7 @@ impl Hub {
                 self.live.remove_session(&client.session);
             }
             if client.connected {
-                self.live.counts.clients.fetch_sub(1, Relaxed);
+                cx.shared.engine.live.clients.fetch_sub(1, Relaxed);
             }
         }
     }

@@ -63,15 +63,13 @@ impl Hub {
             offset: place.offset,
             epoch: place.epoch.as_str().into(),
             push_join_leave: options.push_join_leave,
-            delta: false,
-            has_base: false,
             server_side,
             filter,
         };
         if let Some(there) = self.channels.get_mut(&channel) {
             there.add(subscriber);
         }
-        self.live.count_subscription(&channel, true);
+        self.live.count_subscription(&cx.shared.engine.live, &channel, true);
         if let Some(client) = self.clients.get_mut(&id) {
             let kinds = (server_side, granted.client_side_refresh);
             client.subscriptions.push(Subscription::new(channel, options, kinds));
@@ -159,18 +157,17 @@ impl Hub {
         result.offset = place.offset;
         if recovers {
             result.was_recovering = true;
-            self.recover(asked, cache, &place, publications, &mut result)?;
+            Self::recover(cx, asked, cache, (&place, publications), &mut result)?;
         }
         Ok((result, place))
     }
 
     /// Whether a client can be given all that it has missed, and all of that.
     fn recover(
-        &self,
+        cx: &Cx<'_>,
         asked: &SubscribeRequest,
         cache: bool,
-        place: &Place,
-        mut publications: Vec<Publication>,
+        (place, mut publications): (&Place, Vec<Publication>),
         result: &mut SubscribeResult,
     ) -> Result<(), Refusal> {
         /// The flag with which a client wants an error in place of a subscription that did not recover.
@@ -189,7 +186,7 @@ impl Hub {
             let missed = ends.map(|(first, last)| (first.offset, last.offset));
             permission::is_recovered(epoch, top, &asked.epoch, asked.offset, missed)
         };
-        let counts = &self.live.counts;
+        let counts = &cx.shared.engine.live;
         if recovered { &counts.recovered } else { &counts.not_recovered }.fetch_add(1, Relaxed);
         if !recovered && !cache && asked.flag & REJECT_UNRECOVERED != 0 {
             return Err(Error::UNRECOVERABLE_POSITION.into());
@@ -226,7 +223,7 @@ impl Hub {
         if sub.join_leave {
             self.store(cx).publish_presence(channel, false, &info);
         }
-        self.live.count_subscription(&sub.channel, false);
+        self.live.count_subscription(&cx.shared.engine.live, &sub.channel, false);
         true
     }
 }

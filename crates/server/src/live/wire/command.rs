@@ -118,7 +118,7 @@ pub(crate) enum Method {
     PresenceStats(ChannelRequest),
     History(HistoryRequest),
     Ping,
-    Send(Vec<u8>),
+    Send,
     Rpc(RpcRequest),
     Refresh(String),
     SubRefresh(ChannelRequest),
@@ -170,8 +170,8 @@ impl Text {
             Method::History(asked)
         } else if self.ping.is_some() {
             Method::Ping
-        } else if let Some(asked) = self.send {
-            Method::Send(asked.data.0)
+        } else if self.send.is_some() {
+            Method::Send
         } else if let Some(asked) = self.rpc {
             Method::Rpc(asked)
         } else if let Some(asked) = self.refresh {
@@ -243,14 +243,8 @@ fn command(bytes: &[u8]) -> Option<Command> {
         10 => Method::History(history(bytes)?),
         11 => Method::Ping,
         12 => {
-            let mut data = Vec::new();
-            read(bytes, |field, value| {
-                if field == 1 {
-                    data = value.bytes().to_vec();
-                }
-                Some(())
-            })?;
-            Method::Send(data)
+            read(bytes, |_, _| Some(()))?;
+            Method::Send
         }
         13 => {
             let mut asked = RpcRequest::default();

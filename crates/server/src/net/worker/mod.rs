@@ -280,7 +280,11 @@ impl Worker {
 
     fn note_sent(&mut self, i: usize, sent: io::Result<usize>) {
         let Ok(n) = sent else { return self.close(i) };
-        self.conns[i].note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+        let c = &self.conns[i];
+        c.note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+        if let (Some(web), true) = (&mut self.web, c.web.is_some()) {
+            web.outlets.note_unsent(c.session.client.id, c.unsent());
+        }
     }
 
     pub(super) fn close(&mut self, i: usize) {

@@ -6,6 +6,7 @@
 
 mod costs;
 mod general;
+mod live;
 mod memory;
 mod stats;
 mod topics;
@@ -101,6 +102,7 @@ static SECTIONS: &[Entry] = &[
     ("latencystats", "Latencystats", Shown::All, stats::latencies),
     ("cluster", "Cluster", Shown::Default, general::cluster),
     ("topics", "Topics", Shown::Default, topics::topics),
+    ("live", "Live", Shown::Default, live::live),
     ("web", "Web", Shown::All, web::web),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),

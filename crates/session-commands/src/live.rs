@@ -1,0 +1,74 @@
+//! LIVE.*: the server API of live channels as commands. Arguments and replies are the API's: docs/live.md.
+
+use commands::row::{Acl, Channels, Flags, Group, Row, Scope};
+use commands::{Fail, Outcome};
+use engine::{Call, SessionCommand};
+use resp::{Args, Reply};
+
+const OFF: Fail = Fail::text("ERR live channels are off: set live-config");
+
+/// The common part of the rows. Keys follow from the channel, and are none of the client's business: what a user may
+/// do depends on the channel. In a transaction or script every shard is locked.
+const BASE: Row = Row {
+    group: Group::Live,
+    since: "7.4.0",
+    arity: -2,
+    loose_arity: "the JSON of the HTTP API may be the only argument, and options may follow",
+    scope: Scope::All,
+    acl: Acl::PUBSUB,
+    flags: Flags::WRITE,
+    ..Row::DEFAULT
+};
+
+macro_rules! live {
+    ($($name:ident $method:literal, $syntax:literal, $summary:literal, { $($field:ident: $value:expr),* };)*) => {
+        $(static $name: SessionCommand = SessionCommand {
+            row: Row {
+                name: concat!("live.", $method),
+                complexity: "O(N) where N is the number of connections and publications that it is about.",
+                summary: $summary,
+                syntax: concat!("LIVE.", $syntax),
+                transcript: concat!("\n> LIVE.", $syntax, "\n(error) ERR live channels are off: set live-config\n"),
+                $($field: $value,)*
+                ..BASE
+            },
+            run: |call, args, reply| run($method, call, args, reply),
+            subs: &[],
+        };)*
+        pub(crate) static COMMANDS: &[&SessionCommand] = &[$(&$name),*];
+    };
+}
+
+live! {
+    BROADCAST "broadcast", "BROADCAST numchannels channel data",
+        "Publishes the same to several live channels.",
+        { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    CHANNELS "channels", "CHANNELS pattern",
+        "Lists live channels with subscribers.", { arity: -1, acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    DISCONNECT "disconnect", "DISCONNECT USER user",
+        "Ends connections of a user.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    HISTORY "history", "HISTORY channel",
+        "Reads the history of a live channel.", { channels: Channels::Publish };
+    HISTORY_REMOVE "history_remove", "HISTORY_REMOVE channel",
+        "Removes the history of a live channel.", { channels: Channels::Publish };
+    INFO "info", "INFO",
+        "Tells about the servers of live channels.", { arity: 1, loose_arity: "", acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    PRESENCE "presence", "PRESENCE channel",
+        "Lists who is in a live channel.", { channels: Channels::Publish };
+    PRESENCE_STATS "presence_stats", "PRESENCE_STATS channel",
+        "Counts who is in a live channel.", { channels: Channels::Publish };
+    PUBLISH "publish", "PUBLISH channel data",
+        "Publishes to a live channel.", { channels: Channels::Publish };
+    REFRESH "refresh", "REFRESH USER user",
+        "Changes when connections of a user expire.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    SUBSCRIBE "subscribe", "SUBSCRIBE channel USER user",
+        "Subscribes connections of a user to a live channel.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    UNSUBSCRIBE "unsubscribe", "UNSUBSCRIBE channel USER user",
+        "Ends subscriptions of a user.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+}
+
+fn run(method: &str, call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let Some(live) = call.engine.live.call.read().clone() else { return Err(OFF) };
+    let words: Vec<&[u8]> = args.iter_from(1).collect();
+    live(call, method, &words, reply)
+}
