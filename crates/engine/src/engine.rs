@@ -34,7 +34,7 @@ use crate::monitor::Monitors;
 use crate::pubsub::{Hub, Inbox};
 use crate::replication::Replication;
 use crate::scripting::Scripts;
-use crate::table::{CommandSet, Table};
+use crate::table::{CommandSet, LiveCall, Table};
 use crate::tracking::Tracking;
 
 /// Reasons for which a command cannot take the fast path. Zero most of the time: one load per group of
@@ -230,6 +230,8 @@ pub struct Engine {
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
     /// have noticed yet; set by the owner of the sockets.
     pub on_look: RwLock<Option<Look>>,
+    /// Called by commands of live channels, while there are such; set by the owner of the sockets.
+    pub on_live: RwLock<Option<LiveCall>>,
     /// Live channels.
     pub live: crate::live::Live,
     /// Its role in replication, and the stream for replicas.
@@ -327,6 +329,7 @@ impl Engine {
             on_web_info: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
+            on_live: RwLock::default(),
             live: crate::live::Live::default(),
             replication: Replication::new(random_repl_id(now)),
             startup_memory: stdx::mem::used(),

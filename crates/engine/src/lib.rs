@@ -71,7 +71,7 @@ pub use engine::{
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use feeders::{FeedRequest, Urgency};
-pub use live::{Live, LiveCall};
+pub use live::Live;
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
@@ -80,8 +80,8 @@ pub use settings::cron_ns;
 pub use steps::Steps;
 pub use store::do_meanwhile;
 pub use table::{
-    Call, Cmd, CommandSet, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck, StuckFn,
-    Table, container,
+    Call, Cmd, CommandSet, LiveCall, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck,
+    StuckFn, Table, container,
 };
 pub use take_input::TakeInput;
 pub use thread::{Batch, Foreseen, Next, OnWait, Thread};

@@ -1,23 +1,10 @@
-//! Live channels, as commands and INFO see them. They are served by the owner of the sockets.
+//! Live channels, as INFO sees them. They are served by the owner of the sockets.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use commands::Outcome;
-use parking_lot::RwLock;
-use resp::Reply;
-
-use crate::table::Call;
-
-/// Does what a command asks for: its method, as `publish`, and its arguments.
-pub type LiveCall =
-    Arc<dyn Fn(&mut Call<'_>, &str, &[&[u8]], &mut Reply<'_>) -> Outcome + Send + Sync>;
-
-/// Counts of the server, and what commands call.
+/// Counts of the server.
 #[derive(Default)]
 pub struct Live {
-    /// Set while there are live channels.
-    pub call: RwLock<Option<LiveCall>>,
     /// Connections now.
     pub clients: AtomicU64,
     /// Subscriptions now.

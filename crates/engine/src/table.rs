@@ -1,5 +1,7 @@
 //! The command table of the server: data commands and session commands under one numbering.
 
+use std::sync::Arc;
+
 use commands::Fail;
 use commands::command::{Command, DataFn, Outcome};
 use commands::row::{BeginSearch, Channels, FindKeys, Flags, Group, KeySpec, Row, Scope, Traits};
@@ -12,6 +14,10 @@ use crate::engine::Engine;
 use crate::pubsub::ChannelKind;
 use crate::session::Session;
 use crate::thread::Thread;
+
+/// Does what a command of live channels asks for: its method, as `publish`, and its arguments.
+pub type LiveCall =
+    Arc<dyn Fn(&mut Call<'_>, &str, &[&[u8]], &mut Reply<'_>) -> Outcome + Send + Sync>;
 
 /// The context of a session command: the server, the thread it runs on, and the connection.
 pub struct Call<'a> {

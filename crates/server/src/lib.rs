@@ -291,7 +291,7 @@ impl Builder {
         shared.web.follow(&shared.engine.config)?;
         web::watch(&shared)?;
         if let Some(live) = &shared.live {
-            *engine.live.call.write() = Some(live::commands(Arc::clone(live)));
+            *engine.on_live.write() = Some(live::commands(Arc::clone(live)));
         }
         let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
         let admin = admin::Admin::default();

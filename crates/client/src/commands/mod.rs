@@ -18,6 +18,7 @@ mod geo;
 mod stream;
 mod bitmap;
 mod topic;
+mod live;
 
 pub use generic::GenericCommands;
 pub use string::StringCommands;
@@ -36,6 +37,7 @@ pub use geo::GeoCommands;
 pub use stream::StreamCommands;
 pub use bitmap::BitmapCommands;
 pub use topic::TopicCommands;
+pub use live::LiveCommands;
 
 /// What options the requests of which command take: the types are names for that alone.
 pub mod options {
@@ -56,4 +58,5 @@ pub mod options {
     pub use super::stream::options::*;
     pub use super::bitmap::options::*;
     pub use super::topic::options::*;
+    pub use super::live::options::*;
 }

@@ -204,6 +204,18 @@ pub(crate) static TABLE: &[&Spec] = &[
     &LCS,
     &LINDEX,
     &LINSERT,
+    &LIVE_BROADCAST,
+    &LIVE_CHANNELS,
+    &LIVE_DISCONNECT,
+    &LIVE_HISTORY,
+    &LIVE_HISTORY_REMOVE,
+    &LIVE_INFO,
+    &LIVE_PRESENCE,
+    &LIVE_PRESENCE_STATS,
+    &LIVE_PUBLISH,
+    &LIVE_REFRESH,
+    &LIVE_SUBSCRIBE,
+    &LIVE_UNSUBSCRIBE,
     &LLEN,
     &LMOVE,
     &LMOVEM,
@@ -613,6 +625,18 @@ pub(crate) static LATENCY_RESET: Spec = Spec::new("LATENCY RESET", b"$7\r\nLATEN
 pub(crate) static LCS: Spec = Spec::new("LCS", b"$3\r\nLCS\r\n", 1, Flags(Flags::READONLY.0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);
 pub(crate) static LINDEX: Spec = Spec::new("LINDEX", b"$6\r\nLINDEX\r\n", 1, Flags(Flags::READONLY.0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);
 pub(crate) static LINSERT: Spec = Spec::new("LINSERT", b"$7\r\nLINSERT\r\n", 1, Flags(0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_BROADCAST: Spec = Spec::new("LIVE.BROADCAST", b"$14\r\nLIVE.BROADCAST\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_CHANNELS: Spec = Spec::new("LIVE.CHANNELS", b"$13\r\nLIVE.CHANNELS\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_DISCONNECT: Spec = Spec::new("LIVE.DISCONNECT", b"$15\r\nLIVE.DISCONNECT\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_HISTORY: Spec = Spec::new("LIVE.HISTORY", b"$12\r\nLIVE.HISTORY\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_HISTORY_REMOVE: Spec = Spec::new("LIVE.HISTORY_REMOVE", b"$19\r\nLIVE.HISTORY_REMOVE\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_INFO: Spec = Spec::new("LIVE.INFO", b"$9\r\nLIVE.INFO\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_PRESENCE: Spec = Spec::new("LIVE.PRESENCE", b"$13\r\nLIVE.PRESENCE\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_PRESENCE_STATS: Spec = Spec::new("LIVE.PRESENCE_STATS", b"$19\r\nLIVE.PRESENCE_STATS\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_PUBLISH: Spec = Spec::new("LIVE.PUBLISH", b"$12\r\nLIVE.PUBLISH\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_REFRESH: Spec = Spec::new("LIVE.REFRESH", b"$12\r\nLIVE.REFRESH\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_SUBSCRIBE: Spec = Spec::new("LIVE.SUBSCRIBE", b"$14\r\nLIVE.SUBSCRIBE\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
+pub(crate) static LIVE_UNSUBSCRIBE: Spec = Spec::new("LIVE.UNSUBSCRIBE", b"$16\r\nLIVE.UNSUBSCRIBE\r\n", 1, Flags(0), FirstKey::None, RequestPolicy::Default, ResponsePolicy::Default);
 pub(crate) static LLEN: Spec = Spec::new("LLEN", b"$4\r\nLLEN\r\n", 1, Flags(Flags::READONLY.0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);
 pub(crate) static LMOVE: Spec = Spec::new("LMOVE", b"$5\r\nLMOVE\r\n", 1, Flags(0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);
 pub(crate) static LMOVEM: Spec = Spec::new("LMOVEM", b"$6\r\nLMOVEM\r\n", 1, Flags(0), FirstKey::At(1), RequestPolicy::Default, ResponsePolicy::Default);

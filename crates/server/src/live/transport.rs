@@ -18,8 +18,8 @@ use super::mail::Mail;
 use super::wire::{self, Command, ConnectRequest, Form, Method as Asked};
 use super::{Hub, Live, api};
 use crate::Shared;
-use crate::net::{At, Streaming};
 use crate::web::{After, Responder};
+use crate::web::{At, Streaming};
 
 /// Bytes of a WebSocket's head that its client may choose, for a key.
 const KEY_MAX: usize = 64;

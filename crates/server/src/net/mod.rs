@@ -34,6 +34,5 @@ pub(crate) use inbox::Inbox;
 pub(crate) use listen::{Bound, Door, bind_tcp, bind_unix, rebind};
 pub(crate) use outlets::Outlets;
 pub(crate) use stream::Stream;
-pub(crate) use streaming::{At, Streaming};
 pub(crate) use wire::Wire;
 pub(crate) use worker::Worker;

@@ -1,56 +1,16 @@
 //! Connections of the web port that have become streams: behind the head of an answer comes what the
 //! producers of the thread append ([`Outlets`](super::outlets::Outlets)), until one side ends.
 //!
-//! The protocol of a stream is a [`Streaming`]: it is given what the client sends, its own times, and the
-//! end. Live page blocks, Server-Sent Events, HTTP streams and WebSockets are such.
+//! What the bytes are is the affair of a [`Streaming`].
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-use engine::Thread;
 
 use super::answer::Turn;
 use super::conn::{Conn, INPUT};
 use super::web::{Io, WebConn, gate, receive};
 use super::worker::Worker;
-use crate::Shared;
-use crate::web::Responder;
-
-/// Where a handler is called.
-pub(crate) struct At<'a> {
-    /// The client number of its connection.
-    pub(crate) id: u64,
-    pub(crate) shared: &'a Arc<Shared>,
-    pub(crate) thread: &'a mut Thread,
-    /// The thread's state of the web port: the outlets, and the producers.
-    pub(crate) web: &'a mut Responder,
-}
-
-/// The protocol of a stream. All calls come on the thread of its connection.
-pub(crate) trait Streaming: Send {
-    /// The head of the answer has been written, and bytes may be appended.
-    fn begin(&mut self, at: &mut At<'_>);
-
-    /// Input has come. Returns how much of it is dealt with: the rest comes again with what follows.
-    /// A stream in one direction ignores what its client sends.
-    fn input(&mut self, _at: &mut At<'_>, bytes: &[u8]) -> usize {
-        bytes.len()
-    }
-
-    /// The time has come that was asked for with [`Outlets::call_at`](super::outlets::Outlets::call_at).
-    fn due(&mut self, _at: &mut At<'_>) {}
-
-    /// The client does not take what it is sent, and something was left out. The connection ends behind what this
-    /// appends with [`Outlets::end`](super::outlets::Outlets::end), and without that at once.
-    fn slow(&mut self, _at: &mut At<'_>) {}
-
-    /// The server stops; as [`slow`](Self::slow).
-    fn stop(&mut self, _at: &mut At<'_>) {}
-
-    /// The connection is gone. Nothing is sent any more.
-    fn ended(&mut self, at: &mut At<'_>);
-}
+use crate::web::{At, Streaming};
 
 /// The turn of a connection that is a stream.
 pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Turn> {

@@ -21,9 +21,9 @@ use super::answer::{Held, Turn, gate_output, hold_output, term_to_hold};
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::conn::{Conn, INPUT};
 use super::count::add;
-use super::streaming::{self, At, Streaming};
+use super::streaming;
 use crate::Shared;
-use crate::web::{After, Peer, Responder};
+use crate::web::{After, At, Peer, Responder, Streaming};
 
 /// Answers of one turn, in bytes: with more, they are sent first.
 const OUT_STOP: usize = 256 * 1024;

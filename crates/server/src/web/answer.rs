@@ -19,10 +19,11 @@ use super::guard::Guard;
 use super::live::Live;
 use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
+use super::streaming::Streaming;
 use super::{call, keys};
 use crate::Shared;
 use crate::live::Hub;
-use crate::net::{Outlets, Streaming};
+use crate::net::Outlets;
 
 /// What a thread needs to answer requests.
 pub(crate) struct Responder {

@@ -17,6 +17,7 @@ mod render;
 mod send;
 mod site;
 mod store;
+mod streaming;
 mod streams;
 
 use std::collections::HashMap;
@@ -37,6 +38,7 @@ pub(crate) use counts::Total;
 pub(crate) use figures::{CLASSES, PERCENTILES};
 pub(crate) use origin::Peer;
 pub(crate) use site::watch;
+pub(crate) use streaming::{At, Streaming};
 
 /// The site that is served, and its finished pages.
 pub(crate) struct Web {

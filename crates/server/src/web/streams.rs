@@ -65,7 +65,8 @@ mod tests {
     use http1::response;
 
     use super::*;
-    use crate::net::{At, Bound, Streaming};
+    use crate::net::Bound;
+    use crate::web::{At, Streaming};
 
     /// Answers `a` with `A`, behind the turn; all of a burst at `f`, and then more; ends at `q`.
     struct Trivial {

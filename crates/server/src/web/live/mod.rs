@@ -28,7 +28,7 @@ use engine::tracking::{Pages, Watcher};
 
 use super::origin::Peer;
 use super::render::Shown;
-use crate::net::{At, Streaming};
+use crate::web::{At, Streaming};
 
 /// Milliseconds between two signs of life on a stream without events.
 const BEAT_MS: i64 = 25_000;

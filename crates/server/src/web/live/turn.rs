@@ -10,7 +10,8 @@ use pages::Blocks;
 
 use super::{Counts, Live, Show};
 use crate::Shared;
-use crate::net::{At, Outlets};
+use crate::net::Outlets;
+use crate::web::At;
 use crate::web::Responder;
 
 /// Renderings in one turn of the event loop; with more, connections have their turns in between.

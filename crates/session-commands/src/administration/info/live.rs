@@ -7,7 +7,7 @@ use engine::Call;
 
 pub(super) fn live(call: &mut Call<'_>, s: &mut Section) {
     let live = &call.engine.live;
-    s.put("live_enabled", u8::from(live.call.read().is_some()));
+    s.put("live_enabled", u8::from(call.engine.on_live.read().is_some()));
     for (name, count) in [
         ("live_clients", &live.clients),
         ("live_subscriptions", &live.subscriptions),
