@@ -276,7 +276,7 @@ fn info_chooses_sections() {
         ]
     );
     assert_eq!(titles("INFO default"), default);
-    assert_eq!(titles("INFO all").len(), 14);
+    assert_eq!(titles("INFO all").len(), 16);
     assert_eq!(titles("INFO EVERYTHING"), titles("INFO all"));
     assert_eq!(titles("INFO cpu SERVER cpu"), ["Server", "CPU"]);
     assert_eq!(titles("INFO default commandstats").len(), 13);

@@ -102,7 +102,7 @@ static SECTIONS: &[Entry] = &[
     ("latencystats", "Latencystats", Shown::All, stats::latencies),
     ("cluster", "Cluster", Shown::Default, general::cluster),
     ("topics", "Topics", Shown::Default, topics::topics),
-    ("live", "Live", Shown::Default, live::live),
+    ("live", "Live", Shown::All, live::live),
     ("web", "Web", Shown::All, web::web),
     ("keyspace", "Keyspace", Shown::Default, general::keyspace),
     ("debug", "Debug", Shown::Named, stats::debug),
