@@ -4,7 +4,7 @@
 use super::{EPOCHS, Payload, Queue, Submitted};
 use crate::error::Error;
 use crate::value::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
@@ -41,7 +41,8 @@ struct Model {
     queue: Queue,
     random: Random,
     waker: Waker,
-    callers: HashMap<u32, Caller>,
+    /// In the order of their slots, so that a seed gives one run.
+    callers: BTreeMap<u32, Caller>,
     next: i64,
     /// Bytes that were taken, by their place in the stream, and how many of them were written.
     sent: Vec<(u64, Vec<u8>)>,
@@ -61,7 +62,7 @@ impl Model {
             queue: Queue::new(64, 4096),
             random: Random(seed),
             waker: Waker::from(Arc::new(Counter::default())),
-            callers: HashMap::new(),
+            callers: BTreeMap::new(),
             next: 0,
             sent: Vec::new(),
             written: 0,
@@ -97,8 +98,7 @@ impl Model {
     }
 
     fn poll_all(&mut self) {
-        let mut slots: Vec<u32> = self.callers.keys().copied().collect();
-        slots.sort_unstable();
+        let slots: Vec<u32> = self.callers.keys().copied().collect();
         for slot in slots {
             let Poll::Ready(result) =
                 self.queue.poll_reply(slot, &Context::from_waker(&self.waker))
@@ -127,7 +127,11 @@ impl Model {
     }
 
     fn drop_one(&mut self) {
-        if let Some(&slot) = self.callers.keys().next() {
+        if self.callers.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.callers.len());
+        if let Some(&slot) = self.callers.keys().nth(at) {
             self.callers.remove(&slot);
             self.queue.abandon(slot);
         }
