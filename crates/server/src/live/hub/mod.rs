@@ -4,11 +4,13 @@
 //! subscription: a channel is tapped before its position is read, messages of before are told by their offset.
 
 mod ask;
+mod batch;
 mod channel;
 mod client;
 mod commands;
 mod connect;
 mod deliver;
+mod encode;
 mod manage;
 mod subscribe;
 mod timers;
@@ -47,6 +49,10 @@ pub(crate) struct Hub {
     session: Session,
     clients: HashMap<u64, Client>,
     channels: HashMap<Arc<str>, Channel>,
+    /// Channels in which publications wait for others.
+    batches: Vec<Arc<str>>,
+    /// The number of the last channel that the thread began to follow.
+    numbered: u64,
 }
 
 impl Hub {
@@ -59,6 +65,8 @@ impl Hub {
             session: Session::inner(&shared.engine, thread.index),
             clients: HashMap::new(),
             channels: HashMap::new(),
+            batches: Vec::new(),
+            numbered: 0,
         })
     }
 
@@ -120,6 +128,7 @@ impl Hub {
             self.read_mail(cx, mail);
         }
         self.drain(cx);
+        self.flush_due(cx);
     }
 
     pub(super) fn options(&self) -> Arc<Options> {
