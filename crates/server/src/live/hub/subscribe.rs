@@ -13,7 +13,7 @@ use super::client::Subscription;
 use super::{Cx, Hub, encode, failed, ttl};
 use crate::live::store::{Place, Span, Store};
 use live_protocol::filter::Node;
-use live_protocol::{ClientInfo, Publication, SubscribeRequest, SubscribeResult};
+use live_protocol::{ClientInfo, Form, Publication, SubscribeRequest, SubscribeResult};
 
 /// The flag with which a client wants a number in place of the channel's name.
 const COMPACT: i64 = 1;
@@ -65,7 +65,9 @@ impl Hub {
             result.ttl = ttl(cx.thread.cx.now, options.expire_at);
         }
         let there = self.channels.get(&channel);
-        let compacts = there.is_some_and(|there| there.namespace.allow_channel_compaction);
+        // To centrifuge-js a number in Protobuf is an object, by which it does not find the channel again.
+        let compacts = wire.form == Form::Json
+            && there.is_some_and(|there| there.namespace.allow_channel_compaction);
         let compact = compacts && asked.flag & COMPACT != 0;
         result.id = there.filter(|_| compact).map_or(0, |there| there.number);
         result.delta = options.delta_fossil && !asked.delta.is_empty();
