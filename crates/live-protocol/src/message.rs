@@ -1,16 +1,21 @@
 //! What is sent to clients, and publications as they are kept.
 
+use super::Form;
 use super::protobuf::Reader;
-use super::{Form, Writer};
-use ::live::{Disconnect, Error, Unsubscribe};
+use super::write::Writer;
+use crate::{Disconnect, Error, Unsubscribe};
 
 /// Who published, joined or left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ClientInfo {
-    pub(crate) user: String,
-    pub(crate) client: String,
-    pub(crate) conn_info: Vec<u8>,
-    pub(crate) chan_info: Vec<u8>,
+pub struct ClientInfo {
+    /// The user.
+    pub user: String,
+    /// The connection.
+    pub client: String,
+    /// What the application says of the connection.
+    pub conn_info: Vec<u8>,
+    /// What it says of the connection in this channel.
+    pub chan_info: Vec<u8>,
 }
 
 impl ClientInfo {
@@ -22,14 +27,16 @@ impl ClientInfo {
     }
 
     /// The Protobuf form, in which it is kept and sent to other servers.
-    pub(crate) fn to_protobuf(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn to_protobuf(&self) -> Vec<u8> {
         let mut out = Vec::new();
         Writer::message(&mut out, Form::Protobuf, |w| self.write(w));
         out
     }
 
     /// Reads that form. None: it is no such message.
-    pub(crate) fn of_protobuf(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of_protobuf(bytes: &[u8]) -> Option<Self> {
         let mut info = Self::default();
         let mut reader = Reader::new(bytes);
         for (field, value) in &mut reader {
@@ -47,17 +54,23 @@ impl ClientInfo {
 
 /// A publication.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Publication {
-    pub(crate) data: Vec<u8>,
-    pub(crate) info: Option<ClientInfo>,
-    pub(crate) offset: u64,
-    pub(crate) tags: Vec<(String, String)>,
+pub struct Publication {
+    /// The payload.
+    pub data: Vec<u8>,
+    /// The client that published, if one did.
+    pub info: Option<ClientInfo>,
+    /// The offset in the history; 0: none.
+    pub offset: u64,
+    /// What the application says beside the payload.
+    pub tags: Vec<(String, String)>,
     /// The data are a delta to those of the publication before.
-    pub(crate) delta: bool,
+    pub delta: bool,
     /// The data are sent as a text in JSON: the client takes deltas.
-    pub(crate) as_text: bool,
+    pub as_text: bool,
     /// When it was published, in Unix milliseconds; 0: not known.
-    pub(crate) time: u64,
+    pub time: u64,
+    /// The channel, where the client's subscription covers several.
+    pub channel: String,
 }
 
 impl Publication {
@@ -74,17 +87,20 @@ impl Publication {
         w.texts(7, "tags", &self.tags);
         w.flag(8, "delta", self.delta);
         w.uint(9, "time", self.time);
+        w.text(10, "channel", &self.channel);
     }
 
     /// The Protobuf form, in which it is kept and sent to other servers: without its offset.
-    pub(crate) fn to_protobuf(&self) -> Vec<u8> {
+    #[must_use]
+    pub fn to_protobuf(&self) -> Vec<u8> {
         let mut out = Vec::new();
         Writer::message(&mut out, Form::Protobuf, |w| self.write(w));
         out
     }
 
     /// Reads that form. None: it is no such message.
-    pub(crate) fn of_protobuf(bytes: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of_protobuf(bytes: &[u8]) -> Option<Self> {
         let mut publication = Self::default();
         let mut reader = Reader::new(bytes);
         for (field, value) in &mut reader {
@@ -95,6 +111,7 @@ impl Publication {
                 7 => publication.tags.push(value.pair()),
                 8 => publication.delta = value.number() != 0,
                 9 => publication.time = value.number(),
+                10 => publication.channel = value.text(),
                 _ => {}
             }
         }
@@ -104,20 +121,31 @@ impl Publication {
 
 /// The reply to a subscribe command; also a subscription in the reply to connect.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SubscribeResult {
-    pub(crate) expires: bool,
-    pub(crate) ttl: u32,
-    pub(crate) recoverable: bool,
-    pub(crate) epoch: String,
-    pub(crate) publications: Vec<Publication>,
-    pub(crate) recovered: bool,
-    pub(crate) offset: u64,
-    pub(crate) positioned: bool,
-    pub(crate) data: Vec<u8>,
-    pub(crate) was_recovering: bool,
-    pub(crate) delta: bool,
+pub struct SubscribeResult {
+    /// It ends unless it is refreshed.
+    pub expires: bool,
+    /// When, in seconds from now.
+    pub ttl: u32,
+    /// The client may recover.
+    pub recoverable: bool,
+    /// The epoch that offsets belong to.
+    pub epoch: String,
+    /// Publications, the oldest first unless asked otherwise.
+    pub publications: Vec<Publication>,
+    /// All publications that were missed are here.
+    pub recovered: bool,
+    /// The offset in the history; 0: none.
+    pub offset: u64,
+    /// The position is checked.
+    pub positioned: bool,
+    /// The payload.
+    pub data: Vec<u8>,
+    /// The client had asked to recover.
+    pub was_recovering: bool,
+    /// Deltas are sent.
+    pub delta: bool,
     /// The number that stands for the channel in pushes; 0: none does.
-    pub(crate) id: u64,
+    pub id: u64,
 }
 
 impl SubscribeResult {
@@ -139,18 +167,29 @@ impl SubscribeResult {
 
 /// The reply to a connect command; also the first push of a connection in one direction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectResult {
-    pub(crate) client: String,
-    pub(crate) version: String,
-    pub(crate) expires: bool,
-    pub(crate) ttl: u32,
-    pub(crate) data: Vec<u8>,
-    pub(crate) subs: Vec<(String, SubscribeResult)>,
-    pub(crate) ping: u32,
-    pub(crate) pong: bool,
-    pub(crate) session: String,
-    pub(crate) node: String,
-    pub(crate) time: u64,
+pub struct ConnectResult {
+    /// The connection.
+    pub client: String,
+    /// The server's version.
+    pub version: String,
+    /// It ends unless it is refreshed.
+    pub expires: bool,
+    /// When, in seconds from now.
+    pub ttl: u32,
+    /// The payload.
+    pub data: Vec<u8>,
+    /// Subscriptions that the server has made.
+    pub subs: Vec<(String, SubscribeResult)>,
+    /// The server pings each so many seconds.
+    pub ping: u32,
+    /// Pings must be answered.
+    pub pong: bool,
+    /// The session, of emulated transports.
+    pub session: String,
+    /// The node, of emulated transports.
+    pub node: String,
+    /// The server's time in Unix milliseconds; 0: not told.
+    pub time: u64,
 }
 
 impl ConnectResult {
@@ -190,50 +229,73 @@ impl ConnectResult {
 
 /// The reply to a history command.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct HistoryResult {
-    pub(crate) publications: Vec<Publication>,
-    pub(crate) epoch: String,
-    pub(crate) offset: u64,
+pub struct HistoryResult {
+    /// Publications, the oldest first unless asked otherwise.
+    pub publications: Vec<Publication>,
+    /// The epoch that offsets belong to.
+    pub epoch: String,
+    /// The offset in the history; 0: none.
+    pub offset: u64,
 }
 
 /// What a reply says.
 #[derive(Clone, Debug)]
-pub(crate) enum ReplyResult {
+pub enum ReplyResult {
+    /// `error`.
     Error(Error),
+    /// `connect`.
     Connect(Box<ConnectResult>),
+    /// `subscribe`.
     Subscribe(Box<SubscribeResult>),
+    /// `unsubscribe`.
     Unsubscribe,
+    /// `publish`.
     Publish,
+    /// `presence`.
     Presence(Vec<(String, ClientInfo)>),
+    /// `presence_stats`.
     PresenceStats {
+        /// Connections.
         clients: u32,
+        /// Users.
         users: u32,
     },
+    /// `history`.
     History(HistoryResult),
+    /// `rpc`.
     Rpc(Vec<u8>),
-    /// The connection's client and version are not repeated.
+    /// `refresh`.
     Refresh {
+        /// The connection.
         client: String,
+        /// The server's version.
         version: String,
+        /// It ends unless it is refreshed.
         expires: bool,
+        /// When, in seconds from now.
         ttl: u32,
     },
+    /// `sub_refresh`.
     SubRefresh {
+        /// It ends unless it is refreshed.
         expires: bool,
+        /// When, in seconds from now.
         ttl: u32,
     },
 }
 
 /// The reply to a command.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
-    pub(crate) id: u32,
-    pub(crate) result: ReplyResult,
+pub struct Reply {
+    /// The number of the command.
+    pub id: u32,
+    /// What it says.
+    pub result: ReplyResult,
 }
 
 impl Reply {
     /// Appends it in one of its forms.
-    pub(crate) fn encode(&self, form: Form, out: &mut Vec<u8>) {
+    pub fn encode(&self, form: Form, out: &mut Vec<u8>) {
         Writer::message(out, form, |w| {
             w.uint(1, "id", self.id.into());
             match &self.result {
@@ -251,14 +313,14 @@ impl Reply {
                 }),
                 ReplyResult::PresenceStats { clients, users } => {
                     w.inner(10, "presence_stats", |w| {
-                        w.uint(1, "num_clients", (*clients).into());
-                        w.uint(2, "num_users", (*users).into());
+                        w.uint_always(1, "num_clients", (*clients).into());
+                        w.uint_always(2, "num_users", (*users).into());
                     })
                 }
                 ReplyResult::History(page) => w.inner(11, "history", |w| {
-                    w.list(1, "publications", &page.publications, |w, p| p.write(w));
-                    w.text(2, "epoch", &page.epoch);
-                    w.uint(3, "offset", page.offset);
+                    w.list_or_null(1, "publications", &page.publications, |w, p| p.write(w));
+                    w.text_always(2, "epoch", &page.epoch);
+                    w.uint_always(3, "offset", page.offset);
                 }),
                 ReplyResult::Rpc(data) => w.inner(13, "rpc", |w| w.raw(1, "data", data)),
                 ReplyResult::Refresh { client, version, expires, ttl } => {
@@ -278,22 +340,56 @@ impl Reply {
     }
 }
 
+/// How a push names its channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel<'a> {
+    /// By its name; empty: the push belongs to the connection.
+    Name(&'a str),
+    /// By the number of the reply to subscribe ([`SubscribeResult::id`]), if the client had set bit 0 of
+    /// [`crate::SubscribeRequest::flag`] and the server agreed. Numbers belong to a connection.
+    Id(u64),
+}
+
+impl<'a> From<&'a str> for Channel<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name)
+    }
+}
+
 /// What is sent without a command.
 #[derive(Clone, Debug)]
-pub(crate) enum Push<'a> {
+pub enum Push<'a> {
+    /// `publication`.
     Publication(&'a Publication),
+    /// `join`.
     Join(&'a ClientInfo),
+    /// `leave`.
     Leave(&'a ClientInfo),
+    /// The server ended the subscription.
     Unsubscribe(&'a Unsubscribe),
+    /// What an application sends to the connection, in no channel.
+    Message(&'a [u8]),
+    /// `subscribe`.
     Subscribe(&'a SubscribeResult),
+    /// `connect`.
     Connect(&'a ConnectResult),
+    /// `disconnect`.
     Disconnect(&'a Disconnect),
-    Refresh { expires: bool, ttl: u32 },
+    /// `refresh`.
+    Refresh {
+        /// It ends unless it is refreshed.
+        expires: bool,
+        /// When, in seconds from now.
+        ttl: u32,
+    },
 }
 
 impl Push<'_> {
-    fn write(&self, channel: &str, w: &mut Writer<'_>) {
-        w.text(2, "channel", channel);
+    fn write(&self, channel: Channel<'_>, w: &mut Writer<'_>) {
+        match channel {
+            Channel::Name(name) => w.text(2, "channel", name),
+            Channel::Id(id) => w.uint(1, "id", id),
+        }
         match self {
             Self::Publication(publication) => w.inner(4, "pub", |w| publication.write(w)),
             Self::Join(info) => w.inner(5, "join", |w| w.inner(1, "info", |w| info.write(w))),
@@ -302,6 +398,7 @@ impl Push<'_> {
                 w.uint(2, "code", end.code.into());
                 w.text(3, "reason", &end.reason);
             }),
+            Self::Message(data) => w.inner(8, "message", |w| w.raw(1, "data", data)),
             Self::Subscribe(sub) => w.inner(9, "subscribe", |w| {
                 w.flag(1, "recoverable", sub.recoverable);
                 w.text(4, "epoch", &sub.epoch);
@@ -323,7 +420,14 @@ impl Push<'_> {
     }
 
     /// Appends it in one of its forms. `bare`: not as a reply, for connections in one direction.
-    pub(crate) fn encode(&self, channel: &str, form: Form, bare: bool, out: &mut Vec<u8>) {
+    pub fn encode<'c>(
+        &self,
+        channel: impl Into<Channel<'c>>,
+        form: Form,
+        bare: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let channel = channel.into();
         Writer::message(out, form, |w| {
             if bare {
                 self.write(channel, w);
@@ -332,4 +436,9 @@ impl Push<'_> {
             }
         });
     }
+}
+
+/// Appends a publication as clients of JSON get it: once for all subscribers of the channel.
+pub fn encode_push_json(out: &mut Vec<u8>, channel: &str, publication: &Publication) {
+    Push::Publication(publication).encode(channel, Form::Json, false, out);
 }

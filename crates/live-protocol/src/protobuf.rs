@@ -35,7 +35,11 @@ impl<'a> Reader<'a> {
     fn varint(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for (i, b) in self.rest.iter().enumerate().take(10) {
-            value |= u64::from(b & 0x7f).checked_shl(7 * i as u32)?;
+            // The tenth byte holds the one bit that is left.
+            if i == 9 && *b > 1 {
+                return None;
+            }
+            value |= u64::from(b & 0x7f) << (7 * i);
             if b & 0x80 == 0 {
                 self.rest = &self.rest[i + 1..];
                 return Some(value);
@@ -62,7 +66,8 @@ impl<'a> Reader<'a> {
             5 => Value::Bytes(self.take(4)?),
             _ => return None,
         };
-        Some((u32::try_from(tag >> 3).ok()?, value))
+        let field = u32::try_from(tag >> 3).ok().filter(|field| *field > 0)?;
+        Some((field, value))
     }
 }
 

@@ -7,100 +7,174 @@ use std::collections::HashMap;
 use super::protobuf::{Reader, Value};
 
 /// Bytes of an application: a JSON value, or any bytes in Protobuf.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Raw(pub(crate) Vec<u8>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Raw(pub Vec<u8>);
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = <&RawValue>::deserialize(from)?;
-        Ok(Self(if raw.get() == "null" { Vec::new() } else { raw.get().as_bytes().to_vec() }))
+        Ok(Self(raw.get().as_bytes().to_vec()))
     }
 }
 
+/// A null stands for the default, as in the decoder of Centrifugo.
+fn nullable<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(
+    from: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
 /// A filter of publications by their tags.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Filter {
-    pub(crate) op: String,
-    pub(crate) key: String,
-    pub(crate) cmp: String,
-    pub(crate) val: String,
-    pub(crate) vals: Vec<String>,
-    pub(crate) nodes: Vec<Filter>,
+pub struct Filter {
+    /// `and`, `or`, `not`; empty: a comparison.
+    #[serde(deserialize_with = "nullable")]
+    pub op: String,
+    /// Which tag.
+    #[serde(deserialize_with = "nullable")]
+    pub key: String,
+    /// The comparison.
+    #[serde(deserialize_with = "nullable")]
+    pub cmp: String,
+    /// With what.
+    #[serde(deserialize_with = "nullable")]
+    pub val: String,
+    /// With which, of `in` and `nin`.
+    #[serde(deserialize_with = "nullable")]
+    pub vals: Vec<String>,
+    /// What `op` combines.
+    #[serde(deserialize_with = "nullable")]
+    pub nodes: Vec<Filter>,
 }
 
 /// A position in a channel.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(default)]
-pub(crate) struct Position {
-    pub(crate) offset: u64,
-    pub(crate) epoch: String,
+pub struct Position {
+    /// The offset.
+    #[serde(deserialize_with = "nullable")]
+    pub offset: u64,
+    /// The epoch that the offset belongs to.
+    #[serde(deserialize_with = "nullable")]
+    pub epoch: String,
 }
 
-/// See the schema.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The fields of a `subscribe` command; the protocol's schema says what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct SubscribeRequest {
-    pub(crate) channel: String,
-    pub(crate) token: String,
-    pub(crate) recover: bool,
-    pub(crate) epoch: String,
-    pub(crate) offset: u64,
-    pub(crate) data: Raw,
-    pub(crate) positioned: bool,
-    pub(crate) recoverable: bool,
-    pub(crate) join_leave: bool,
-    pub(crate) delta: String,
-    pub(crate) tf: Option<Filter>,
-    pub(crate) flag: i64,
-    #[serde(rename = "type")]
-    pub(crate) kind: i32,
+pub struct SubscribeRequest {
+    /// Which channel.
+    #[serde(deserialize_with = "nullable")]
+    pub channel: String,
+    /// A token.
+    #[serde(deserialize_with = "nullable")]
+    pub token: String,
+    /// Publications behind the position are asked for.
+    #[serde(deserialize_with = "nullable")]
+    pub recover: bool,
+    /// The epoch that the offset belongs to.
+    #[serde(deserialize_with = "nullable")]
+    pub epoch: String,
+    /// The offset.
+    #[serde(deserialize_with = "nullable")]
+    pub offset: u64,
+    /// What the application says.
+    pub data: Raw,
+    /// The position is to be checked.
+    #[serde(deserialize_with = "nullable")]
+    pub positioned: bool,
+    /// The client means to recover later.
+    #[serde(deserialize_with = "nullable")]
+    pub recoverable: bool,
+    /// Joins and leaves are asked for.
+    #[serde(deserialize_with = "nullable")]
+    pub join_leave: bool,
+    /// The form of deltas that the client takes.
+    #[serde(deserialize_with = "nullable")]
+    pub delta: String,
+    /// Which publications it wants, by their tags.
+    pub tf: Option<Filter>,
+    /// Bit 0: a number may stand for the channel in pushes.
+    #[serde(deserialize_with = "nullable")]
+    pub flag: i64,
+    /// 0: a stream.
+    #[serde(rename = "type", deserialize_with = "nullable")]
+    pub kind: i32,
 }
 
-/// See the schema.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The fields of a `connect` command; the protocol's schema says what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct ConnectRequest {
-    pub(crate) token: String,
-    pub(crate) data: Raw,
-    pub(crate) subs: HashMap<String, SubscribeRequest>,
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) headers: HashMap<String, String>,
+pub struct ConnectRequest {
+    /// A token.
+    #[serde(deserialize_with = "nullable")]
+    pub token: String,
+    /// What the application says.
+    pub data: Raw,
+    /// Channels to subscribe to.
+    #[serde(deserialize_with = "nullable")]
+    pub subs: HashMap<String, SubscribeRequest>,
+    /// The client program's name.
+    #[serde(deserialize_with = "nullable")]
+    pub name: String,
+    /// The client program's version.
+    #[serde(deserialize_with = "nullable")]
+    pub version: String,
+    /// Headers that take the place of those of HTTP.
+    #[serde(deserialize_with = "nullable")]
+    pub headers: HashMap<String, String>,
 }
 
 /// A command that names a channel, perhaps with a token.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct ChannelRequest {
-    pub(crate) channel: String,
-    pub(crate) token: String,
+pub struct ChannelRequest {
+    /// Which channel.
+    #[serde(deserialize_with = "nullable")]
+    pub channel: String,
+    /// A token.
+    #[serde(deserialize_with = "nullable")]
+    pub token: String,
 }
 
-/// See the schema.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The fields of a `publish` command; the protocol's schema says what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct PublishRequest {
-    pub(crate) channel: String,
-    pub(crate) data: Raw,
+pub struct PublishRequest {
+    /// Which channel.
+    #[serde(deserialize_with = "nullable")]
+    pub channel: String,
+    /// What the application says.
+    pub data: Raw,
 }
 
-/// See the schema.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The fields of a `history` command; the protocol's schema says what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct HistoryRequest {
-    pub(crate) channel: String,
-    pub(crate) limit: i32,
-    pub(crate) since: Option<Position>,
-    pub(crate) reverse: bool,
+pub struct HistoryRequest {
+    /// Which channel.
+    #[serde(deserialize_with = "nullable")]
+    pub channel: String,
+    /// How many; 0: none, only the position; negative: all.
+    #[serde(deserialize_with = "nullable")]
+    pub limit: i32,
+    /// Only what lies behind it.
+    pub since: Option<Position>,
+    /// The newest first.
+    #[serde(deserialize_with = "nullable")]
+    pub reverse: bool,
 }
 
-/// See the schema.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// The fields of a `rpc` command; the protocol's schema says what they mean.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct RpcRequest {
-    pub(crate) data: Raw,
-    pub(crate) method: String,
+pub struct RpcRequest {
+    /// What the application says.
+    pub data: Raw,
+    /// Which procedure.
+    #[serde(deserialize_with = "nullable")]
+    pub method: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -108,34 +182,49 @@ pub(crate) struct RpcRequest {
 struct Nothing {}
 
 /// What a command asks for.
-#[derive(Clone, Debug)]
-pub(crate) enum Method {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Method {
+    /// `connect`.
     Connect(Box<ConnectRequest>),
+    /// `subscribe`.
     Subscribe(Box<SubscribeRequest>),
+    /// `unsubscribe`.
     Unsubscribe(ChannelRequest),
+    /// `publish`.
     Publish(PublishRequest),
+    /// `presence`.
     Presence(ChannelRequest),
+    /// `presence_stats`.
     PresenceStats(ChannelRequest),
+    /// `history`.
     History(HistoryRequest),
+    /// `ping`.
     Ping,
-    Send,
+    /// `send`.
+    Send(Vec<u8>),
+    /// `rpc`.
     Rpc(RpcRequest),
+    /// `refresh`.
     Refresh(String),
+    /// `sub_refresh`.
     SubRefresh(ChannelRequest),
     /// Nothing: the answer to a ping.
     None,
 }
 
 /// A command. With id 0 it has no reply.
-#[derive(Clone, Debug)]
-pub(crate) struct Command {
-    pub(crate) id: u32,
-    pub(crate) method: Method,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// The number of the command; 0: there is no reply.
+    pub id: u32,
+    /// What it asks for.
+    pub method: Method,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Text {
+    #[serde(deserialize_with = "nullable")]
     id: u32,
     connect: Option<Box<ConnectRequest>>,
     subscribe: Option<Box<SubscribeRequest>>,
@@ -170,8 +259,8 @@ impl Text {
             Method::History(asked)
         } else if self.ping.is_some() {
             Method::Ping
-        } else if self.send.is_some() {
-            Method::Send
+        } else if let Some(asked) = self.send {
+            Method::Send(asked.data.0)
         } else if let Some(asked) = self.rpc {
             Method::Rpc(asked)
         } else if let Some(asked) = self.refresh {
@@ -185,26 +274,41 @@ impl Text {
 }
 
 /// The commands of a text: JSON objects, parted by line ends. None: it is malformed.
-pub(crate) fn decode_json(text: &[u8]) -> Option<Vec<Command>> {
+#[must_use]
+pub fn decode_json(text: &[u8]) -> Option<Vec<Command>> {
     let mut commands = Vec::new();
-    for command in serde_json::Deserializer::from_slice(text).into_iter::<Text>() {
-        let text = command.ok()?;
+    let mut all = serde_json::Deserializer::from_slice(text).into_iter::<Text>();
+    loop {
+        let rest = text.get(all.byte_offset()..)?.trim_ascii_start();
+        if rest.is_empty() {
+            // A frame without a command is none.
+            return (!commands.is_empty()).then_some(commands);
+        }
+        // A command is an object: the reader of types would take an array of its fields, too.
+        if rest[0] != b'{' || commands.len() == COMMANDS_MAX {
+            return None;
+        }
+        let text = all.next()?.ok()?;
         commands.push(Command { id: text.id, method: text.method() });
     }
-    Some(commands)
 }
 
 /// The command of a text of one connect request, as connections in one direction send it.
-pub(crate) fn connect_of_json(text: &[u8]) -> Option<ConnectRequest> {
+#[must_use]
+pub fn connect_of_json(text: &[u8]) -> Option<ConnectRequest> {
     serde_json::from_slice(text).ok()
 }
 
 /// The commands of a frame: Protobuf messages, each with its length before it. None: it is malformed.
-pub(crate) fn decode_protobuf(mut bytes: &[u8]) -> Option<Vec<Command>> {
+#[must_use]
+pub fn decode_protobuf(mut bytes: &[u8]) -> Option<Vec<Command>> {
     let mut commands = Vec::new();
     while !bytes.is_empty() {
         let (message, len) = Reader::delimited(bytes)?;
         commands.push(command(message)?);
+        if commands.len() > COMMANDS_MAX {
+            return None;
+        }
         bytes = &bytes[len..];
     }
     Some(commands)
@@ -243,8 +347,14 @@ fn command(bytes: &[u8]) -> Option<Command> {
         10 => Method::History(history(bytes)?),
         11 => Method::Ping,
         12 => {
-            read(bytes, |_, _| Some(()))?;
-            Method::Send
+            let mut data = Vec::new();
+            read(bytes, |field, value| {
+                if field == 1 {
+                    data = value.bytes().to_vec();
+                }
+                Some(())
+            })?;
+            Method::Send(data)
         }
         13 => {
             let mut asked = RpcRequest::default();
@@ -274,7 +384,8 @@ fn command(bytes: &[u8]) -> Option<Command> {
 }
 
 /// A connect request in Protobuf.
-pub(crate) fn connect_of_protobuf(bytes: &[u8]) -> Option<ConnectRequest> {
+#[must_use]
+pub fn connect_of_protobuf(bytes: &[u8]) -> Option<ConnectRequest> {
     let mut asked = ConnectRequest::default();
     read(bytes, |field, value| {
         match field {
@@ -325,6 +436,10 @@ fn subscribe(bytes: &[u8]) -> Option<SubscribeRequest> {
     })?;
     Some(asked)
 }
+
+/// Commands of a frame. A client sends a handful, one per channel after it has connected again; an empty command has
+/// two bytes, and takes fifty times as much when it is decoded.
+pub const COMMANDS_MAX: usize = 4096;
 
 /// Filters within filters that are read.
 const DEPTH_MAX: usize = 32;
@@ -400,7 +515,8 @@ fn history(bytes: &[u8]) -> Option<HistoryRequest> {
 }
 
 /// Node, session and data of a request that carries commands.
-pub(crate) fn emulation_of_protobuf(bytes: &[u8]) -> Option<(String, String, Vec<u8>)> {
+#[must_use]
+pub fn emulation_of_protobuf(bytes: &[u8]) -> Option<(String, String, Vec<u8>)> {
     let (mut node, mut session, mut data) = Default::default();
     read(bytes, |field, value| {
         match field {

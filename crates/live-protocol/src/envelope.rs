@@ -9,22 +9,28 @@
 
 /// A message, taken apart.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Envelope<'a> {
+pub enum Envelope<'a> {
+    /// A publication.
     Publication {
         /// The offset; 0: it is not part of the history.
         offset: u64,
+        /// The epoch that the offset belongs to.
         epoch: &'a str,
         /// The publication before it, if it may be sent as a delta.
         previous: Option<&'a [u8]>,
+        /// The publication, in Protobuf.
         publication: &'a [u8],
     },
+    /// Who joined, in Protobuf.
     Join(&'a [u8]),
+    /// Who left, in Protobuf.
     Leave(&'a [u8]),
 }
 
 impl<'a> Envelope<'a> {
     /// Takes a message apart. None: it is malformed.
-    pub(super) fn of(message: &'a [u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of(message: &'a [u8]) -> Option<Self> {
         let Some(rest) = message.strip_prefix(b"__") else {
             return Some(Self::Publication {
                 offset: 0,
@@ -59,7 +65,8 @@ impl<'a> Envelope<'a> {
     }
 
     /// A publication of the history.
-    pub(super) fn publication(
+    #[must_use]
+    pub fn publication(
         (offset, epoch): (u64, &str),
         previous: Option<&[u8]>,
         publication: &[u8],
@@ -78,7 +85,8 @@ impl<'a> Envelope<'a> {
     }
 
     /// Somebody joins, or leaves.
-    pub(super) fn presence(joins: bool, info: &[u8]) -> Vec<u8> {
+    #[must_use]
+    pub fn presence(joins: bool, info: &[u8]) -> Vec<u8> {
         [if joins { b"__j__" } else { b"__l__" }, info].concat()
     }
 }
