@@ -14,7 +14,7 @@
 
 pub mod api;
 pub mod channel;
-pub mod code;
+pub use live_protocol::code;
 pub mod connect;
 mod json;
 pub mod limit;
