@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,12 +54,12 @@ class Server:
         end = time.monotonic() + PATIENCE_S
         while True:
             try:
-                self.call("PING")
-                api(self.web, "channels", {})
-                return
+                if self.call("PING") == b"+PONG\r\n" and "result" in api(self.web, "channels", {}):
+                    return
             except (OSError, Gone):
-                assert self.process.poll() is None and time.monotonic() < end, open(f"{self.dir}/log").read()[-2000:]
-                time.sleep(0.01)
+                pass  # It is on its way up.
+            assert self.process.poll() is None and time.monotonic() < end, open(f"{self.dir}/log").read()[-2000:]
+            time.sleep(0.01)
 
     def kill(self):
         self.process.kill()
@@ -66,7 +67,6 @@ class Server:
 
     def call(self, *words):
         """A command whose reply is one line."""
-        import socket
         with socket.create_connection(("127.0.0.1", self.port), PATIENCE_S) as s:
             s.sendall(encode(*words))
             return s.recv(4096)
@@ -197,17 +197,20 @@ def publisher(server, rng, channels, answers, stop):
 
 def settle(server, subscribers, channels, answers):
     """One more message to each channel, which everybody must get."""
-    last = {}
+    last, end = {}, time.monotonic() + PATIENCE_S
     for channel in channels:
         while True:
             try:
-                result = api(server.web, "publish", {"channel": channel, "data": "last"})["result"]
+                answer = api(server.web, "publish", {"channel": channel, "data": "last"})
+            except Gone as gone:
+                answer = {"error": str(gone)}
+            if result := answer.get("result"):
                 break
-            except Gone:
-                time.sleep(0.01)
+            if time.monotonic() > end:
+                return [f"{channel} takes no publication: {answer}"]
+            time.sleep(0.01)
         answers.append((channel, result["epoch"], result["offset"], "last"))
         last[channel] = (result["offset"], result["epoch"])
-    end = time.monotonic() + PATIENCE_S
     waiting = list(subscribers)
     while waiting:
         waiting = [s for s in waiting if s.position != last[s.channel] and s.failure is None]
