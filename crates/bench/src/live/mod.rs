@@ -14,6 +14,7 @@ mod options;
 mod publisher;
 mod report;
 mod run;
+mod wire;
 
 use std::process::ExitCode;
 

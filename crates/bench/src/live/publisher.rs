@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use mio::net::TcpStream;
 
-use super::crowd::{credentials, send, upgrade};
 use super::frame;
 use super::message;
 use super::options::{Options, Place, Publish};
+use super::wire::{credentials, send, upgrade};
 use crate::kv::frames::Errors;
 use crate::kv::responses::Responses;
 
