@@ -1,11 +1,11 @@
 //! XREADGROUP: <https://redis.io/docs/latest/commands/xreadgroup/>
 
-use data::stream::{self, GroupMut, Id, Log, Pending};
+use data::stream::{self, ConsumerId, GroupMut, Id, Log, Pending};
 use resp::{Args, Reply};
 use store::{Class, Db, Kind};
 
-use super::journal::Journal;
-use super::read::{self, Request};
+use super::journal::{Journal, Of};
+use super::read::{self, Budget, Request};
 use super::xread::{self, end};
 use crate::command::{DataCommand, Outcome};
 use crate::fail::Fail;
@@ -232,95 +232,20 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         let name = &args[request.key(i)];
         let key = db.key(name);
         let Some(mut e) = db.write_as(key, Kind::Stream)? else { continue };
-        let Some((mut cg, log)) = super::of_mut(e.node_mut())?.group_mut(group) else { continue };
+        let Some((mut group_mut, log)) = super::of_mut(e.node_mut())?.group_mut(group) else {
+            continue;
+        };
         let mut of = journal.of(name, group, consumer);
-        let (id, created) = cg.find_or_add(consumer, now);
+        let (id, created) = group_mut.find_or_add(consumer, now);
         if created {
             of.created();
         }
-        let fresh = log.last_entry().is_some_and(|last| last > cg.last);
-        let claims = match (from, request.claim) {
-            (Wanted::New, Some(min_idle)) => {
-                let claims = idle(&cg, log, now, min_idle, budget.most());
-                if claims.is_empty() {
-                    again = again.min(next_idle(&cg, log, now, min_idle));
-                }
-                claims
-            }
-            _ => Vec::new(),
-        };
-        let delivers = matches!(from, Wanted::New) && fresh && !request.no_ack;
-        cg.note(id, now, delivers || !claims.is_empty());
-        let (mut moved, mut claimed) = (false, 0);
-        let mut deliver = |entry, cg: &mut GroupMut<'_>, time, count, assign| {
-            if assign {
-                cg.assign(entry, Pending { time, count, consumer: id });
-            } else {
-                cg.set_delivery(entry, time, count);
-            }
-            of.claimed(entry, time, count);
-        };
-        match from {
-            Wanted::New if fresh || !claims.is_empty() => {
-                served += 1;
-                xread::stream(reply, name);
-                let (inner, mut n) = (reply.begin(), 0);
-                for (entry, pending) in claims {
-                    let Some(found) = log.get(entry).filter(|_| budget.has_more(reply)) else {
-                        break;
-                    };
-                    super::reply::delivered(
-                        reply,
-                        &found,
-                        now.saturating_sub(pending.time),
-                        pending.count,
-                    );
-                    deliver(entry, &mut cg, now, pending.count.saturating_add(1), true);
-                    budget.served();
-                    n += 1;
-                    claimed += 1;
-                }
-                let mut entries = log.range(cg.last.next().unwrap_or(Id::MAX), Id::MAX);
-                while budget.has_more(reply) {
-                    let Some(entry) = entries.next().filter(|_| fresh) else { break };
-                    advance(&mut cg, log, entry.id);
-                    moved = true;
-                    match request.claim {
-                        None => super::reply::entry(reply, &entry),
-                        Some(_) => super::reply::delivered(reply, &entry, 0, 0),
-                    }
-                    if !request.no_ack {
-                        deliver(entry.id, &mut cg, now, 1, true);
-                    }
-                    budget.served();
-                    n += 1;
-                }
-                reply.end_array(inner, n);
-            }
-            Wanted::New => {}
-            Wanted::Pending(after) => {
-                served += 1;
-                xread::stream(reply, name);
-                let (inner, mut n) = (reply.begin(), 0);
-                for entry in own_ids(&cg, consumer, *after, budget.most()) {
-                    if !budget.has_more(reply) {
-                        break;
-                    }
-                    budget.served();
-                    n += 1;
-                    super::reply::entry_or_null(reply, log, entry);
-                    if log.get(entry).is_some() {
-                        let count = cg.get(entry).map_or(1, |pending| pending.count);
-                        deliver(entry, &mut cg, now, count.saturating_add(1), false);
-                    }
-                }
-                reply.end_array(inner, n);
-            }
-        }
-        of.end(&cg, moved);
-        drop(cg);
+        let delivery = Delivery { group: group_mut, log, of, id, now };
+        let done = delivery.serve(&request, (from, name, consumer), &mut budget, reply);
+        again = again.min(done.again);
+        served += usize::from(done.served);
         // To Redis, reading pending entries again is no change; the journal has it all the same.
-        db.dirty(claimed + u64::from(moved));
+        db.dirty(done.claimed as u64 + u64::from(done.moved));
         if created {
             db.changed(name, Class::Stream, "xgroup-createconsumer");
         }
@@ -339,6 +264,140 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// A stream whose entries a consumer is given.
+struct Delivery<'a> {
+    group: GroupMut<'a>,
+    log: &'a Log,
+    of: Of<'a>,
+    /// The consumer.
+    id: ConsumerId,
+    /// Unix milliseconds.
+    now: i64,
+}
+
+/// What became of the delivery from one stream.
+struct Done {
+    /// The reply has the stream.
+    served: bool,
+    /// Entries that were pending with other consumers.
+    claimed: usize,
+    /// The group has moved on.
+    moved: bool,
+    /// When a pending entry will be idle for long enough, in Unix milliseconds.
+    again: i64,
+}
+
+impl Delivery<'_> {
+    /// Serves what a call wants of the stream with this name.
+    fn serve(
+        mut self,
+        request: &Request,
+        (from, name, consumer): (&Wanted, &[u8], &[u8]),
+        budget: &mut Budget,
+        reply: &mut Reply<'_>,
+    ) -> Done {
+        let mut done = Done { served: false, claimed: 0, moved: false, again: i64::MAX };
+        let claims = match (from, request.claim) {
+            (Wanted::New, Some(min_idle)) => {
+                let claims = idle(&self.group, self.log, self.now, min_idle, budget.most());
+                if claims.is_empty() {
+                    done.again = next_idle(&self.group, self.log, self.now, min_idle);
+                }
+                claims
+            }
+            _ => Vec::new(),
+        };
+        let is_new = matches!(from, Wanted::New);
+        let fresh = is_new && self.log.last_entry().is_some_and(|last| last > self.group.last);
+        self.group.note(self.id, self.now, fresh && !request.no_ack || !claims.is_empty());
+        if !is_new || fresh || !claims.is_empty() {
+            done.served = true;
+            xread::stream(reply, name);
+            let inner = reply.begin();
+            let n = match from {
+                Wanted::New => {
+                    done.claimed = self.claims(claims, budget, reply);
+                    let new = if fresh { self.fresh(request, budget, reply) } else { 0 };
+                    done.moved = new > 0;
+                    done.claimed + new
+                }
+                Wanted::Pending(after) => {
+                    let ids = own_ids(&self.group, consumer, *after, budget.most());
+                    self.again(ids, budget, reply)
+                }
+            };
+            reply.end_array(inner, n);
+        }
+        self.of.end(&self.group, done.moved);
+        done
+    }
+
+    /// Serves entries that were pending for long enough. Returns how many.
+    fn claims(
+        &mut self,
+        claims: Vec<(Id, Pending)>,
+        budget: &mut Budget,
+        reply: &mut Reply<'_>,
+    ) -> usize {
+        let mut n = 0;
+        for (entry, pending) in claims {
+            let Some(found) = self.log.get(entry).filter(|_| budget.has_more(reply)) else { break };
+            let since = self.now.saturating_sub(pending.time);
+            super::reply::delivered(reply, &found, since, pending.count);
+            self.assign(entry, pending.count.saturating_add(1));
+            budget.served();
+            n += 1;
+        }
+        n
+    }
+
+    /// Serves entries that no consumer was given. Returns how many.
+    fn fresh(&mut self, request: &Request, budget: &mut Budget, reply: &mut Reply<'_>) -> usize {
+        let mut n = 0;
+        let mut entries = self.log.range(self.group.last.next().unwrap_or(Id::MAX), Id::MAX);
+        while budget.has_more(reply) {
+            let Some(entry) = entries.next() else { break };
+            advance(&mut self.group, self.log, entry.id);
+            match request.claim {
+                None => super::reply::entry(reply, &entry),
+                Some(_) => super::reply::delivered(reply, &entry, 0, 0),
+            }
+            if !request.no_ack {
+                self.assign(entry.id, 1);
+            }
+            budget.served();
+            n += 1;
+        }
+        n
+    }
+
+    /// Serves entries that are pending with the consumer once more. Returns how many.
+    fn again(&mut self, ids: Vec<Id>, budget: &mut Budget, reply: &mut Reply<'_>) -> usize {
+        let mut n = 0;
+        for entry in ids {
+            if !budget.has_more(reply) {
+                break;
+            }
+            budget.served();
+            n += 1;
+            super::reply::entry_or_null(reply, self.log, entry);
+            if self.log.get(entry).is_some() {
+                let count = self.group.get(entry).map_or(1, |pending| pending.count);
+                let count = count.saturating_add(1);
+                self.group.set_delivery(entry, self.now, count);
+                self.of.claimed(entry, self.now, count);
+            }
+        }
+        n
+    }
+
+    /// An entry is pending with the consumer from now on.
+    fn assign(&mut self, entry: Id, count: u64) {
+        self.group.assign(entry, Pending { time: self.now, count, consumer: self.id });
+        self.of.claimed(entry, self.now, count);
+    }
 }
 
 /// Checks everything about one stream that can be wrong.

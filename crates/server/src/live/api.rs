@@ -19,8 +19,8 @@ use super::hub::{Cx, Hub};
 use super::mail::Mail;
 use super::store::{Keep, Span, Store};
 use super::transport::Request;
-use super::wire::{ClientInfo, Publication};
 use crate::web::After;
+use live_protocol::{ClientInfo, Publication};
 
 /// How long the result of a publication with an idempotency key is kept.
 const RESULT_TTL: Duration = Duration::from_secs(300);

@@ -3,8 +3,8 @@
 use engine::{Engine, Job, Message};
 
 use super::Live;
-use super::wire::Command;
 use ::live::api::{DisconnectUser, Refresh, Subscribe, Unsubscribe};
+use live_protocol::Command;
 
 /// What a hub is told by others.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Live channels: Centrifugo's client protocol and server API on the web port.
 //!
 //! ```text
-//!  transport.rs: WebSocket, SSE, HTTP streams ─► wire: commands ─► hub: clients, channels ─► store.rs: keys
+//!  transport.rs: WebSocket, SSE, HTTP streams ─► live-protocol: commands ─► hub: clients, channels ─► store.rs: keys
 //!                          ▲                                        ▲  │                        │ PUB/SUB
 //!                          └──── frames, appended once per turn ────┘  └◄── tapped messages ◄───┘
 //!  api.rs: POST /api/… and LIVE.… commands ─► store.rs, and mail to the hubs of all threads
@@ -13,14 +13,11 @@
 //! server that uses this one as its Redis. Rules and options are in the crate `live`.
 
 mod api;
-mod envelope;
-mod frame;
 mod hub;
 mod mail;
 mod store;
 mod transport;
 mod value;
-mod wire;
 
 use std::collections::HashMap;
 use std::io;

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use engine::{Engine, Session, Steps, Thread};
 
-use super::envelope::Envelope;
 use super::value::Value;
-use super::wire::{ClientInfo, Publication};
+use live_protocol::envelope::Envelope;
+use live_protocol::{ClientInfo, Publication};
 
 /// Seconds after which a client's presence expires that is not refreshed.
 pub(super) const PRESENCE_TTL_S: i64 = 60;

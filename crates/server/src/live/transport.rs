@@ -11,18 +11,18 @@ use resp::Out;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::frame::{self, Bad, Decoder, Message};
 use super::hub::Cx;
 use super::hub::wire::{Kind, Wire};
 use super::mail::Mail;
-use super::wire::{self, Command, ConnectRequest, Form, Method as Asked};
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};
 use crate::web::{At, Streaming};
+use live_protocol::{self as wire, Command, ConnectRequest, Form, Method as Asked};
+use websocket::handshake::{PROTOBUF, Refused};
+use websocket::{Bad, Decoder, Message, frame};
 
-/// Bytes of a WebSocket's head that its client may choose, for a key.
-const KEY_MAX: usize = 64;
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 /// A request, and where its answer goes.
 pub(super) struct Request<'a, 'h> {
@@ -82,10 +82,23 @@ pub(crate) fn answer(
 impl Request<'_, '_> {
     /// Answers at once.
     pub(super) fn plain(&mut self, status: u16, content_type: &str, body: &[u8]) -> After {
+        self.with_fields(status, &[], content_type, body)
+    }
+
+    fn with_fields(
+        &mut self,
+        status: u16,
+        fields: &[(&str, &str)],
+        content_type: &str,
+        body: &[u8],
+    ) -> After {
         let buf = &mut self.out.buf;
         begin(buf, status, self.date);
         self.allow_origin();
         let buf = &mut self.out.buf;
+        for (name, value) in fields {
+            field(buf, name, value);
+        }
         if !body.is_empty() {
             field(buf, "Content-Type", content_type);
         }
@@ -99,7 +112,7 @@ impl Request<'_, '_> {
     }
 
     fn text(&mut self, status: u16, why: &str) -> After {
-        self.plain(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes())
+        self.plain(status, PLAIN, format!("{why}\n").as_bytes())
     }
 
     /// What a page of another origin needs to read the answer.
@@ -151,29 +164,20 @@ impl Request<'_, '_> {
 
     fn begin_socket(&mut self, kind: Kind, cap: usize) -> After {
         let head = self.head;
-        let has = |name: &str, token: &str| {
-            let listed = head.text(name).unwrap_or("");
-            listed.split(',').any(|one| one.trim().eq_ignore_ascii_case(token))
-        };
-        if head.method != Method::Get
-            || !has("upgrade", "websocket")
-            || !has("connection", "upgrade")
-        {
-            return self.text(400, "a WebSocket begins here");
-        }
-        if head.text("sec-websocket-version") != Some("13") {
-            return self.text(400, "the version of WebSockets here is 13");
-        }
-        let key = match head.text("sec-websocket-key") {
-            Some(key) if (1..=KEY_MAX).contains(&key.len()) => key,
-            _ => return self.text(400, "there is no Sec-WebSocket-Key"),
+        let method = if head.method == Method::Get { "GET" } else { "" };
+        let handshake = match websocket::handshake::check(method, |name| head.text(name)) {
+            Ok(handshake) => handshake,
+            Err(Refused(status, why)) => {
+                let version = [("Sec-WebSocket-Version", "13")];
+                let fields = if status == 426 { &version[..] } else { &[] };
+                return self.with_fields(status, fields, PLAIN, format!("{why}\n").as_bytes());
+            }
         };
         let offered = head.text("sec-websocket-protocol").unwrap_or("");
         let offers = |name: &str| offered.split(',').any(|one| one.trim() == name);
         let query = urlencoded(head.target.query.as_bytes());
         let asks = |name: &str| query.iter().any(|(n, v)| n == name && v == "protobuf");
-        let by_name = offers("centrifuge-protobuf");
-        let form = if by_name || asks("cf_protocol") || asks("format") {
+        let form = if handshake.protobuf || asks("cf_protocol") || asks("format") {
             Form::Protobuf
         } else {
             Form::Json
@@ -182,9 +186,9 @@ impl Request<'_, '_> {
         begin(buf, 101, self.date);
         field(buf, "Upgrade", "websocket");
         field(buf, "Connection", "Upgrade");
-        field(buf, "Sec-WebSocket-Accept", &frame::accept(key));
-        if by_name {
-            field(buf, "Sec-WebSocket-Protocol", "centrifuge-protobuf");
+        field(buf, "Sec-WebSocket-Accept", &handshake.accept);
+        if handshake.protobuf {
+            field(buf, "Sec-WebSocket-Protocol", PROTOBUF);
         } else if offers("centrifuge-json") {
             field(buf, "Sec-WebSocket-Protocol", "centrifuge-json");
         }
@@ -348,7 +352,7 @@ impl Socket {
 
     fn end(at: &mut At<'_>, code: u16, why: &str) {
         let mut last = Vec::new();
-        frame::closing(&mut last, code, why);
+        frame::close(&mut last, code, why);
         at.web.outlets.end(at.id, &last);
         let id = at.id;
         with_hub(at, |hub, cx| hub.ended(cx, id));
@@ -378,7 +382,7 @@ impl Streaming for Socket {
                             frame::pong(&mut out, &bytes);
                             at.web.outlets.append(at.id, &out);
                         }
-                        Some(Message::Close(code)) => Self::end(at, code.unwrap_or(1000), ""),
+                        Some(Message::Close(code, _)) => Self::end(at, code.unwrap_or(1000), ""),
                     }
                 }
                 Err(Bad(code, why)) => {

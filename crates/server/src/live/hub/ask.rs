@@ -6,7 +6,7 @@ use ::live::proxy::{self, Caller, Event, Outcome};
 use super::wire::Kind;
 use super::{Client, Cx, Hub};
 use crate::live::value::Value;
-use crate::live::wire::Form;
+use live_protocol::Form;
 
 fn caller(client: &Client) -> Caller<'_> {
     Caller {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::live::Namespace;
+use live_protocol::filter::Node;
 
-use super::filter;
 use super::wire::Wire;
 
 /// Subscribers from which on one of them is found by a map.
@@ -27,7 +27,7 @@ pub(crate) struct Subscriber {
     pub(crate) push_join_leave: bool,
     pub(crate) server_side: bool,
     /// It gets publications whose tags match.
-    pub(crate) filter: Option<Arc<filter::Node>>,
+    pub(crate) filter: Option<Arc<Node>>,
 }
 
 /// See the module's text.

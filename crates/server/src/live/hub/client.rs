@@ -6,7 +6,7 @@ use ::live::SubscribeOptions;
 use ::live::limit::Limiter;
 
 use super::wire::Wire;
-use crate::live::wire::ClientInfo;
+use live_protocol::ClientInfo;
 
 /// A subscription, as its client sees it.
 #[derive(Debug)]

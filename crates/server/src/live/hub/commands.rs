@@ -11,7 +11,7 @@ use ::live::{Disconnect, Error};
 
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Span};
-use crate::live::wire::{
+use live_protocol::{
     Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult,
     RpcRequest, SubscribeRequest,
 };
@@ -41,7 +41,7 @@ impl Hub {
             return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
         }
         let uni = client.wire.is_unidirectional();
-        if command.id == 0 && !matches!(command.method, Method::Send) && !(uni && is_connect) {
+        if command.id == 0 && !matches!(command.method, Method::Send(_)) && !(uni && is_connect) {
             // The answer to a ping; one without a ping is an error.
             if !std::mem::take(&mut client.pinged) {
                 return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
@@ -82,7 +82,7 @@ impl Hub {
                 self.sub_refresh(cx, id, &asked.channel, &asked.token).map(Some)
             }
             Method::Rpc(asked) => self.rpc_command(cx, id, &asked).map(Some),
-            Method::Send => Err(Disconnect::NOT_AVAILABLE.into()),
+            Method::Send(_) => Err(Disconnect::NOT_AVAILABLE.into()),
             Method::Ping | Method::None => Err(Disconnect::BAD_REQUEST.into()),
         };
         match done {
@@ -281,7 +281,7 @@ fn name(method: &Method) -> &'static str {
         Method::PresenceStats(_) => "presence_stats",
         Method::History(_) => "history",
         Method::Ping | Method::None => "ping",
-        Method::Send => "send",
+        Method::Send(_) => "send",
         Method::Rpc(_) => "rpc",
         Method::Refresh(_) => "refresh",
         Method::SubRefresh(_) => "sub_refresh",

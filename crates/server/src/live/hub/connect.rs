@@ -13,7 +13,7 @@ use ::live::{Disconnect, Error};
 
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
-use crate::live::wire::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
+use live_protocol::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
 
 impl Hub {
     /// A connect command: `command` is its number, 0 for a connection in one direction.

@@ -10,8 +10,8 @@ use ::live::{Disconnect, Unsubscribe};
 use super::channel::Subscriber;
 use super::wire::{WIRES, Wire};
 use super::{Cx, Hub};
-use crate::live::envelope::Envelope;
-use crate::live::wire::{ClientInfo, Form, Publication, Push};
+use live_protocol::envelope::Envelope;
+use live_protocol::{ClientInfo, Form, Publication, Push};
 
 /// A message in the bytes of each wire that it has been sent to.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use ::live::{Disconnect, Unsubscribe};
 use super::client::Client;
 use super::{Cx, Hub, ttl};
 use crate::live::mail::Mail;
-use crate::live::wire::{Push, SubscribeRequest};
+use live_protocol::{Push, SubscribeRequest};
 
 /// Whether a request is about a client.
 fn is_meant(target: &Target, client: &Client) -> bool {

@@ -9,7 +9,6 @@ mod client;
 mod commands;
 mod connect;
 mod deliver;
-mod filter;
 mod manage;
 mod subscribe;
 mod timers;
@@ -30,9 +29,9 @@ use self::client::{Client, Grace};
 use self::wire::Wire;
 use super::Live;
 use super::store::Store;
-use super::wire::{Push, Reply, ReplyResult};
 use crate::Shared;
 use crate::net::Outlets;
+use live_protocol::{Push, Reply, ReplyResult};
 
 /// Where the hub acts.
 pub(crate) struct Cx<'a> {
@@ -200,7 +199,7 @@ impl Hub {
             wire.frame(&message, &mut last);
         }
         if wire.is_websocket() {
-            super::frame::closing(&mut last, end.code as u16, &end.reason);
+            websocket::frame::close(&mut last, end.code as u16, &end.reason);
         }
         cx.outlets.end(id, &last);
         self.remove(cx, id);

@@ -10,9 +10,10 @@ use ::live::{Disconnect, Error, SubscribeOptions};
 
 use super::channel::{Channel, Subscriber};
 use super::client::Subscription;
-use super::{Cx, Hub, failed, filter, ttl};
+use super::{Cx, Hub, failed, ttl};
 use crate::live::store::{Place, Span, Store};
-use crate::live::wire::{Publication, SubscribeRequest, SubscribeResult};
+use live_protocol::filter::Node;
+use live_protocol::{ClientInfo, Publication, SubscribeRequest, SubscribeResult};
 
 impl Hub {
     /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`].
@@ -33,7 +34,7 @@ impl Hub {
         let options = &granted.options;
         let filter = match &asked.tf {
             Some(_) if !options.tags_filter => return Err(Error::BAD_REQUEST.into()),
-            Some(tf) => Some(Arc::new(filter::Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
+            Some(tf) => Some(Arc::new(Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
             None => None,
         };
         if asked.kind != 0 {
@@ -119,7 +120,7 @@ impl Hub {
         cx: &mut Cx<'_>,
         asked: &SubscribeRequest,
         options: &SubscribeOptions,
-        info: &crate::live::wire::ClientInfo,
+        info: &ClientInfo,
     ) -> Result<(SubscribeResult, Place), Refusal> {
         let channel = &asked.channel;
         if options.presence
@@ -193,7 +194,7 @@ impl Hub {
         }
         result.recovered = recovered;
         if recovered {
-            if let Some(tf) = asked.tf.as_ref().and_then(filter::Node::of) {
+            if let Some(tf) = asked.tf.as_ref().and_then(Node::of) {
                 publications.retain(|p| tf.matches(&p.tags));
             }
             result.publications = publications;

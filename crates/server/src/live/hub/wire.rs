@@ -1,7 +1,7 @@
 //! How messages lie in the bytes of each transport.
 
-use crate::live::frame;
-use crate::live::wire::{Form, varint};
+use live_protocol::{Form, varint};
+use websocket::frame;
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
