@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 pub mod http;
 pub mod kv;
+pub mod live;
 pub mod log;
 pub mod pubsub;
 pub mod words;

@@ -21,10 +21,14 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 10] = [
+const COMMANDS: [(&str, &str); 11] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
+    (
+        "bench live [--help | OPTIONS]",
+        "publish to live channels, of Apus or Centrifugo, and measure",
+    ),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("log COMMAND [--help]", "maintain topics on disk: create, append, verify, repair …"),
     ("site COMMAND [--help]", "a site for the web port: new, check, push into a server, pull"),
@@ -59,9 +63,9 @@ Prints the reference of commands or of options as Markdown.
 ";
 
 const BENCH: &str = "\
-Usage: apus bench kv|http|pubsub|log [OPTIONS]
+Usage: apus bench kv|http|pubsub|live|log [OPTIONS]
 
-'apus bench kv --help' lists the options; so does --help of http, pubsub and log.
+'apus bench kv --help' lists the options; so does --help of http, pubsub, live and log.
 ";
 
 fn main() -> ExitCode {
@@ -129,6 +133,7 @@ fn help(topics: &[OsString]) -> ExitCode {
         ["bench", "kv", ..] => return bench::kv::main(&asks),
         ["bench", "http", ..] => return bench::http::main(&asks),
         ["bench", "pubsub", ..] => return bench::pubsub::main(&asks),
+        ["bench", "live", ..] => return bench::live::main(&asks),
         ["bench", "log", ..] => return bench::log::main(&asks),
         ["bench", ..] => return print(BENCH),
         ["help" | "version" | "--version", ..] => {}
@@ -192,16 +197,19 @@ fn bench(args: &[OsString]) -> ExitCode {
     match args.split_first() {
         Some((what, rest)) if what == "kv" => bench::kv::main(rest),
         Some((what, rest)) if what == "http" => bench::http::main(rest),
+        Some((what, rest)) if what == "live" => bench::live::main(rest),
         Some((what, rest)) if what == "log" => bench::log::main(rest),
         Some((what, rest)) if what == "pubsub" => bench::pubsub::main(rest),
         Some((what, _)) if what == "--help" || what == "-h" => print(BENCH),
         Some((what, _)) => {
-            eprintln!("apus: there is no benchmark '{what}'; there are kv, http, pubsub and log");
+            eprintln!(
+                "apus: there is no benchmark '{what}'; there are kv, http, pubsub, live and log"
+            );
             ExitCode::from(2)
         }
         None => {
             eprintln!(
-                "apus: which benchmark? kv, http, pubsub or log; 'apus bench kv --help' lists the options"
+                "apus: which benchmark? kv, http, pubsub, live or log; 'apus bench kv --help' lists the options"
             );
             ExitCode::from(2)
         }

@@ -8,7 +8,7 @@
 pub(crate) mod client;
 mod dist;
 mod drive;
-mod frames;
+pub(crate) mod frames;
 pub(crate) mod histogram;
 pub(crate) mod json;
 pub(crate) mod options;
@@ -16,7 +16,7 @@ mod pace;
 pub(crate) mod plot;
 pub(crate) mod reel;
 pub(crate) mod report;
-mod responses;
+pub(crate) mod responses;
 mod run;
 mod summary;
 pub(crate) mod sys;

@@ -75,6 +75,13 @@ pub(crate) fn cpu_between(
     Some((after.iter().map(spent).map(|cpu| cpu.ran_ns).sum(), busiest))
 }
 
+/// Bytes of memory that a process has; nothing where /proc does not tell.
+pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
 /// Makes room for `files` open files as far as the system allows; connecting says when it did not
 /// suffice.
 pub(crate) fn raise_file_limit(files: u64) {

@@ -178,6 +178,15 @@ impl Outlets {
         None
     }
 
+    /// Gives back what was taken and not sent: it stands before what has been appended since.
+    pub(crate) fn put_back(&mut self, waiting: Waiting) {
+        if let Some(outlet) = self.all.get_mut(&waiting.id) {
+            let since = std::mem::replace(&mut outlet.out, waiting.out);
+            outlet.out.buf.extend_from_slice(&since.buf);
+            Self::enqueue(&mut self.queue, waiting.id, outlet);
+        }
+    }
+
     /// Reports how many bytes a connection's socket has not taken.
     pub(crate) fn note_unsent(&mut self, id: u64, unsent: usize) {
         if let Some(outlet) = self.all.get_mut(&id) {
@@ -219,6 +228,8 @@ mod tests {
         let second = all.next().expect("it waits");
         assert_eq!((second.out.len(), second.full), (40, true));
         all.end(7, b"bye");
+        let given_back = all.next().expect("it waits");
+        all.put_back(given_back);
         let last = all.next().expect("it waits");
         assert_eq!((last.out.buf.as_slice(), last.full, last.ending), (&b"bye"[..], false, true));
         assert!(!all.append(7, b"x"), "it ends");

@@ -6,7 +6,9 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::answer::Turn;
+use engine::journal::Gate;
+
+use super::answer::{Turn, gate_output};
 use super::conn::{Conn, INPUT};
 use super::web::{Io, WebConn, gate, receive};
 use super::worker::Worker;
@@ -75,12 +77,24 @@ impl Worker {
         }
     }
 
-    /// Sends what was appended since the last turn.
+    /// Sends what was appended since the last turn, when the journal has what it tells of: a client must not know of a
+    /// publication that a crash takes back. What is appended while a connection waits for the journal is sent in a later
+    /// turn, so that it never waits for more than it has.
     pub(super) fn flush_streams(&mut self) {
+        let lane = &self.inbox.worker.lane;
+        let gate = self.shared.engine.journal.gate(lane, lane.acted());
+        let mut later = Vec::new();
         while let Some(w) = self.web.as_mut().and_then(|web| web.outlets.next()) {
             let Some(&i) = self.places.get(&w.id) else { continue };
             let stats = &self.inbox.worker.stats;
             let c = &mut *self.conns[i];
+            if let Gate::At(sequence) = gate {
+                if c.gate.is_some_and(|gated| gated.until < sequence) && !w.full {
+                    later.push(w);
+                    continue;
+                }
+                gate_output(c, sequence, false, &mut self.gated);
+            }
             let mut out = w.out;
             let sent = c.send(&mut out);
             let unsent = c.unsent();
@@ -107,6 +121,9 @@ impl Worker {
                 c.web = Some(web);
                 self.follow(i, turn);
             }
+        }
+        if let Some(web) = &mut self.web {
+            later.into_iter().rev().for_each(|w| web.outlets.put_back(w));
         }
     }
 

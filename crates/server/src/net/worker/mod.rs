@@ -68,7 +68,7 @@ pub(crate) struct Worker {
     timers: BinaryHeap<Reverse<(i64, u64)>>,
     /// Connections whose output waits for the journal: up to where it must be durable (ascending),
     /// and the client.
-    gated: VecDeque<(u64, u64)>,
+    pub(super) gated: VecDeque<(u64, u64)>,
     /// Connections whose output waits for replicas, in the order of numbers and times.
     held: VecDeque<Held>,
     /// Connections that have given a thread more to deliver than it can, so far: its number, and the
