@@ -202,11 +202,20 @@ impl Link {
         if !matches!(self.step, Step::Idle) {
             return;
         }
-        let (number, next) = (number.to_string(), (offset + 1).to_string());
-        let out = &mut self.output;
-        push_command(out, &[b"REPLCONF", b"set-rdb-client-id", number.as_bytes()]);
-        push_command(out, &[b"PSYNC", id.as_bytes(), next.as_bytes()]);
+        let number = number.to_string();
+        let words: [&[u8]; 3] = [b"REPLCONF", b"set-rdb-client-id", number.as_bytes()];
+        push_command(&mut self.output, &words);
+        self.settings.resume = Some((id, offset + 1));
         self.step = Step::Name;
+    }
+
+    /// The second connection is known. Valkey takes no PSYNC before its answer to the name is read.
+    pub(super) fn named(&mut self) {
+        if let Some((id, next)) = &self.settings.resume {
+            let next = next.to_string();
+            push_command(&mut self.output, &[b"PSYNC", id.as_bytes(), next.as_bytes()]);
+        }
+        self.step = Step::Psync;
     }
 
     /// The primary does not know the other connection.

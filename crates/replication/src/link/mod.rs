@@ -277,7 +277,7 @@ impl Link {
             Step::Psync | Step::EndOffset | Step::Idle | Step::Header if line.is_empty() => {}
             Step::EndOffset => self.end_offset(line, on),
             Step::Name if line.starts_with(b"-") => self.unnamed(line, on),
-            Step::Name => self.step = Step::Psync,
+            Step::Name => self.named(),
             Step::Idle => self.unexpected(line, on),
             Step::Psync => self.psync_answer(line, now_ms, on),
             Step::Header => self.header(line, on),
