@@ -7,7 +7,7 @@
 //!
 //! The stream goes on to be read and held while the copy arrives and is loaded, so that the primary need not keep it.
 //! With more than `replica-full-sync-buffer-limit` bytes here it waits at the primary all the same. The copy's thread
-//! ends before [`Follower::copy_beside`] does.
+//! ends before `Follower::copy_beside` does.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};

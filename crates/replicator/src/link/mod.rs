@@ -5,10 +5,10 @@
 //! copy is whole; the first worker then loads it in place of all data, and its clients wait meanwhile. Where the
 //! primary can, the copy comes on a connection of its own, and the stream waits here instead of there.
 //!
-//! * [`follower`]: one connection to the primary after the other.
-//! * [`copy`]: full copies, and [`beside`] those on a second connection.
-//! * [`stream`]: the stream is executed.
-//! * [`reports`]: what a connection has reported.
+//! * `follower`: one connection to the primary after the other.
+//! * `copy`: full copies, and `beside` those on a second connection.
+//! * `stream`: the stream is executed.
+//! * `reports`: what a connection has reported.
 
 mod beside;
 mod copy;
