@@ -263,7 +263,7 @@ impl Replica {
         }
     }
 
-    /// The replica sent an empty line: it loads, and is alive.
+    /// The replica has said something that counts as an acknowledgement in time.
     pub fn heard(&mut self, now_ms: u64) {
         self.ack_ms = now_ms;
     }
@@ -302,9 +302,11 @@ impl Replica {
         if self.is_online() { (now_ms / 1000).saturating_sub(self.ack_ms / 1000) } else { 0 }
     }
 
-    /// Whether it is to be disconnected for its silence.
-    pub fn is_timed_out(&self, now_ms: u64, timeout_ms: u64) -> bool {
-        self.is_online() && !self.pre_psync && now_ms.saturating_sub(self.ack_ms) > timeout_ms
+    /// Whether it is to be disconnected for its silence. It was last heard at `heard_ms`: one that loads its copy sends
+    /// empty lines, which acknowledge nothing.
+    pub fn is_timed_out(&self, heard_ms: u64, now_ms: u64, timeout_ms: u64) -> bool {
+        let heard_ms = heard_ms.max(self.ack_ms);
+        self.is_online() && !self.pre_psync && now_ms.saturating_sub(heard_ms) > timeout_ms
     }
 
     /// The address that others reach it at: what it announced, or where it comes from.
@@ -486,14 +488,16 @@ mod tests {
     #[test]
     fn a_silent_replica_times_out_when_it_is_online() {
         let mut r = Replica { state: Some(State::WaitEnd), ..Replica::default() };
-        assert!(!r.is_timed_out(1_000_000, 60_000));
+        assert!(!r.is_timed_out(0, 1_000_000, 60_000));
         r.put_online(1000, "x");
-        assert!(!r.is_timed_out(61_000, 60_000));
-        assert!(r.is_timed_out(61_001, 60_000));
+        assert!(!r.is_timed_out(0, 61_000, 60_000));
+        assert!(r.is_timed_out(0, 61_001, 60_000));
+        // An empty line while it loads.
+        assert!(!r.is_timed_out(1001, 61_001, 60_000));
         r.heard(61_001);
-        assert!(!r.is_timed_out(61_002, 60_000));
+        assert!(!r.is_timed_out(0, 61_002, 60_000));
         r.pre_psync = true;
-        assert!(!r.is_timed_out(u64::MAX, 60_000));
+        assert!(!r.is_timed_out(0, u64::MAX, 60_000));
     }
 
     #[test]

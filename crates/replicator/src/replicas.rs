@@ -223,6 +223,12 @@ impl Replica {
         true
     }
 
+    /// Whether it has been silent for too long: its connection has brought nothing, not even an empty line.
+    pub(crate) fn is_timed_out(&self, now_ms: u64, timeout_ms: u64) -> bool {
+        let heard_ms = u64::try_from(self.client.active_ms.load(Relaxed)).unwrap_or(0);
+        self.about.lock().is_timed_out(heard_ms, now_ms, timeout_ms)
+    }
+
     fn may_stream(&self) -> bool {
         self.about.lock().may_stream()
     }

@@ -44,7 +44,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
                 );
                 replica.close(engine);
             }
-            _ if replica.about.lock().is_timed_out(now as u64, timeout) => {
+            _ if replica.is_timed_out(now as u64, timeout) => {
                 let name = replica.name();
                 log!(
                     engine.log,

@@ -2,36 +2,14 @@ package clients
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"apus.test/clients/server"
 	"github.com/redis/go-redis/v9"
 )
-
-// startSentinel runs a real redis-sentinel that watches one primary, and returns its address.
-func startSentinel(t *testing.T, primary string) string {
-	t.Helper()
-	host, port, err := net.SplitHostPort(primary)
-	server.Must(t, err)
-	own := server.FreePort(t)
-	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	conf := fmt.Sprintf("port %s\nsentinel monitor mymaster %s %s 2\n"+
-		"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n", own, host, port)
-	server.Must(t, os.WriteFile(file, []byte(conf), 0o600))
-	command := exec.Command("redis-server", file, "--sentinel")
-	server.Must(t, command.Start())
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	return net.JoinHostPort("127.0.0.1", own)
-}
 
 // until tries again until condition holds.
 func until(t *testing.T, what string, condition func() bool) {
@@ -58,7 +36,7 @@ func TestSentinel(t *testing.T) {
 	var addresses []string
 	var first *redis.SentinelClient
 	for range 3 {
-		address := startSentinel(t, old)
+		address := server.StartSentinel(t, old)
 		addresses = append(addresses, address)
 		first = redis.NewSentinelClient(&redis.Options{Addr: address})
 		t.Cleanup(func() { _ = first.Close() })

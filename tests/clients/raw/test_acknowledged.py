@@ -131,6 +131,32 @@ class Acknowledged(unittest.TestCase):
             self.assertTrue("UNCERTAIN" in answer or "NOREPLICAS" in answer, answer)
 
     @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+    def test_who_takes_a_former_primary_for_the_primary_is_disconnected(self):
+        """It may be about to read from what is a replica now, which has nothing before its first copy."""
+        lease = ("--sentinel-lease-ms", "3000", "--sentinel-lease-sentinels", "1", "--sentinel-lease-quorum", "1")
+        server = self.enterContext(Server(*OPTIONS, *lease))
+        waits, reads = (self.enterContext(Client(server.port)) for _ in range(2))
+        run_id = "01234567" + "a" * 32
+        self.assertEqual(reads("CLIENT", "SETNAME", "reads"), b"OK")
+        waits.send(encode("BLPOP", "list", 0))
+        hello = f"127.0.0.1,26379,{run_id},2,m,127.0.0.1,1,2"
+
+        def follows():
+            try:
+                with Client(server.port) as c:
+                    c("CLIENT", "SETNAME", f"sentinel-{run_id[:8]}-cmd")
+                    c("PUBLISH", "__sentinel__:hello", hello)
+                return info(server.port)["role"] == "slave"
+            except (AssertionError, ConnectionError):
+                return False  # It was closed, too.
+
+        wait_until(follows, "it follows the one that the Sentinel names")
+        self.assertTrue(reads.is_closed())
+        self.assertTrue(waits.is_closed())
+        # Others may come, and are told what it is.
+        with Client(server.port) as c:
+            self.assertEqual(c("ROLE")[0], b"slave")
+
     def test_failovers_by_real_sentinels_lose_nothing(self):
         done = subprocess.run(
             [sys.executable, os.path.join(SOAK, "failover.py"), "--plain", "--rounds", "2", "--seed", "1"],

@@ -3,6 +3,7 @@
 import random
 import shutil
 import threading
+import time
 import unittest
 
 from harness.replication import REDIS, Client, Redis, caught_up, everything
@@ -58,6 +59,21 @@ class Primary(unittest.TestCase):
             keys = [k for k in ours.keys() | theirs.keys() if ours.get(k) != theirs.get(k)]
             for k in keys[:1]:
                 self.assertEqual(ours.get(k), theirs.get(k), f"{len(keys)} keys, one is {k}")
+
+    def test_a_replica_that_loads_for_long_is_not_given_up(self):
+        """It says that it is alive by empty lines, and acknowledges nothing before it has loaded."""
+        with Server("--repl-diskless-sync-delay", 0, "--repl-timeout", 2) as server, Client(server.port) as c, Client(server.port) as r:
+            c("SET", "k", "v")
+            r("REPLCONF", "capa", "eof", "capa", "psync2")
+            r.send(encode("PSYNC", "?", "-1"))
+            wait_until(lambda: "state=online" in c.info().get("slave0", ""), "it has the copy")
+            for _ in range(16):
+                r.send(b"\n")
+                time.sleep(0.3)
+            self.assertEqual(c.info()["connected_slaves"], "1")
+            # Silence is the end.
+            wait_until(lambda: c.info()["connected_slaves"] == "0", "it is given up")
+            server.wait_for_log("Disconnecting timedout replica (streaming sync)")
 
     def test_a_full_copy_and_the_stream(self):
         for threads in (1, 2):

@@ -1,7 +1,12 @@
-"""From a running Redis 7 to Apus and back, as docs/replication.md says: by replication, clients switched by Sentinel."""
+"""From a running Redis 7 to Apus and back, as docs/replication.md says: by replication, clients switched by Sentinel.
+
+`APUS_UPGRADE_KEYS` says how many keys there are; with it the times are printed.
+"""
 
 import contextlib
+import os
 import shutil
+import sys
 import threading
 import time
 import unittest
@@ -11,7 +16,7 @@ from harness.server import Server, beyond_redis, wait_until
 from raw.test_failover import Sentinel, role
 from raw.test_primary import write_all_types
 
-KEYS = 200_000
+KEYS = int(os.environ.get("APUS_UPGRADE_KEYS", 200_000))
 LIBRARY = """#!lua name=l
 redis.register_function('push', function(keys, args) return redis.call('RPUSH', keys[1], args[1]) end)
 """
@@ -29,6 +34,8 @@ class Writer(threading.Thread):
         self.acknowledged = []
         self.stops = False
         self.number = 0
+        # Seconds between two acknowledged writes, at most.
+        self.gap, self.last = 0, time.monotonic()
 
     def run(self):
         while not self.stops:
@@ -51,6 +58,8 @@ class Writer(threading.Thread):
         if isinstance(reply, Error):
             return str(reply).startswith("NOREPLICAS")
         self.acknowledged.append(b"%d" % self.number)
+        now = time.monotonic()
+        self.gap, self.last = max(self.gap, now - self.last), now
         return True
 
 
@@ -106,12 +115,21 @@ class Upgrade(unittest.TestCase):
             for w in writers:
                 w.start()
                 all_of.callback(setattr, w, "stops", True)
+            began = time.monotonic()
             apus = all_of.enter_context(Server(
                 *debug, "--replicaof", f"127.0.0.1 {redis.port}", "--replica-priority", 1,
             ))
             with Client(apus.port) as c:
                 c("ACL", "SETUSER", "writer", "on", ">secret", "~written*", "+@all")
                 wait_until(lambda: c.info()["master_link_status"] == "up", "the copy is there")
+            figures = {"copy to Apus": time.monotonic() - began}
+
+            def note(what):
+                """The longest time without an acknowledged write since the last note."""
+                figures[what] = max(w.gap for w in writers)
+                for w in writers:
+                    w.gap = 0
+
             for s in sentinels:
                 wait_until(lambda s=s: len(s.ask("REPLICAS", "mymaster")) == 1, "the Sentinels know the replica")
 
@@ -122,13 +140,19 @@ class Upgrade(unittest.TestCase):
                 )
 
             more_is_written()
+            note("longest pause during the copy")
             self.switch(redis, apus, sentinels)
             more_is_written()
+            note("longest pause at the switch to Apus")
+            began = time.monotonic()
             wait_until(lambda: caught_up(apus.port, redis.port), "Redis follows")
+            figures["Redis follows after"] = time.monotonic() - began
+            note("longest pause meanwhile")
             with Client(apus.port) as c:
                 write_all_types(c, 2, 50)
             self.switch(apus, redis, sentinels)
             more_is_written()
+            note("longest pause at the switch back")
             for w in writers:
                 w.stops = True
             for w in writers:
@@ -141,6 +165,10 @@ class Upgrade(unittest.TestCase):
                     self.assertEqual(there, sorted(there, key=int))
                 self.assertEqual(c("DBSIZE") > KEYS, True)
             self.assert_same(redis, apus)
+            if "APUS_UPGRADE_KEYS" in os.environ:
+                times = "; ".join(f"{what} {seconds:.2f} s" for what, seconds in figures.items())
+                acknowledged = sum(len(w.acknowledged) for w in writers)
+                print(f"{KEYS} keys: {times}; {acknowledged} writes acknowledged, none lost", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUN
 ReplDisklessSyncMaxReplicas: "repl-diskless-sync-max-replicas", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Waiting replicas at which a full sync starts without further delay; 0 for no such number.";
 ReplRdbChannel: "repl-rdb-channel", [], Bool, "yes", RUNTIME, Effective,
-    "Sends a full sync on a second connection to replicas that can take it, so that changes wait there and not here.";
+    "Sends and takes a full sync on a second connection if the other side can, so that changes wait at the replica.";
+ReplicaFullSyncBufferLimit: "replica-full-sync-buffer-limit", [], Memory(0, BYTES_MAX), "0", RUNTIME, Effective,
+    "Bytes of changes that a replica keeps while a full sync comes on a second connection; 0: client-output-buffer-limit replica.";
 ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
     "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";
 MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Effective,

@@ -2,8 +2,13 @@
 //!
 //! ```text
 //!  PING ─► AUTH, REPLCONF … ─► PSYNC ─┬─► +CONTINUE ───────────────────────► stream
-//!                                     └─► +FULLRESYNC ─► snapshot ─► loading ─┘
+//!                                     ├─► +FULLRESYNC ─► snapshot ─► loading ─┤
+//!                                     └─► +RDBCHANNELSYNC, +DUALCHANNELSYNC ──┘
 //! ```
+//!
+//! A primary that answers as in the last line sends the snapshot on a second connection, which is a link of its own
+//! ([`Settings::channel`]) that ends with the snapshot. The stream comes on the first one meanwhile: the caller keeps
+//! it until the snapshot is loaded ([`Link::copied`]).
 //!
 //! The link is handed what the socket received and gives out events; what it wants to say is in
 //! [`Link::output`]. It reports at most one [`Event::Failed`] and is then dead: the caller closes the
@@ -11,16 +16,20 @@
 //!
 //! Nothing that a primary sends makes it panic or keep more than [`LINE_MAX`] bytes: snapshot and
 //! stream are handed on as they come. A primary that says nothing is given up after `repl-timeout`, in
-//! every state but one: while the replica loads the snapshot it does not read, and says so to the
-//! primary once a second by an empty line.
+//! every state but two: while the replica loads the snapshot, and while the snapshot comes on a second connection,
+//! whose own link looks at the time. In both it says that it is alive once a second, by an empty line.
 //!
 //! Log lines are Redis's, since its tests and people's alerts look for them.
 
+mod handshake;
+mod report;
+
 use crate::OFFSET_MAX;
-use crate::eof::{self, Scan};
-use crate::history::ReplId;
+use crate::eof::Scan;
 use crate::render::push_command;
 use crate::text::printable;
+
+pub use report::{Channel, Event, Level, Settings, State};
 
 /// The longest line that a primary may send outside of snapshot and stream, in bytes.
 pub const LINE_MAX: usize = 1024;
@@ -33,88 +42,6 @@ const ACK_MS: u64 = 1000;
 /// read them.
 const OUTPUT_MAX: usize = 16 << 10;
 
-/// What a link has to know.
-#[derive(Clone, Debug, Default)]
-pub struct Settings {
-    /// `masteruser`.
-    pub user: Option<Vec<u8>>,
-    /// `masterauth`.
-    pub password: Option<Vec<u8>>,
-    /// The port that the primary shows for this replica: `replica-announce-port` or `port`.
-    pub port: u16,
-    /// `replica-announce-ip`.
-    pub announce_ip: Option<Vec<u8>>,
-    /// `repl-timeout`, in milliseconds.
-    pub timeout_ms: u64,
-    /// History and next byte to go on from; `None` asks for a full copy.
-    pub resume: Option<(ReplId, i64)>,
-    /// Why there is nothing to go on from, for the log.
-    pub why_full: &'static str,
-    /// A name of this replica that stays the same over its links.
-    pub id: Option<ReplId>,
-    /// The primary is asked to become a replica's equal: this server is a primary that hands its
-    /// role over (`PSYNC … FAILOVER`).
-    pub failover: bool,
-}
-
-/// How loud a line of the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// `*` in Redis's log.
-    Notice,
-    /// `#` in Redis's log.
-    Warning,
-}
-
-/// What a link reports.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Event<'a> {
-    /// A line for the log.
-    Log(Level, String),
-    /// The primary sends a full copy, as of `offset` of history `id`.
-    FullResync {
-        /// The primary's history.
-        id: ReplId,
-        /// Where the stream goes on behind the copy.
-        offset: i64,
-    },
-    /// The snapshot begins.
-    RdbBegin {
-        /// Its length, if the primary knows it.
-        bytes: Option<u64>,
-    },
-    /// Bytes of the snapshot.
-    Rdb(&'a [u8]),
-    /// The snapshot is whole. The link takes nothing more before [`Link::loaded`].
-    RdbEnd,
-    /// The primary goes on from where the replica asked, under this id if it is named.
-    Continue {
-        /// The primary's history.
-        id: Option<ReplId>,
-    },
-    /// The primary has refused PSYNC; the end of the link follows.
-    Refused,
-    /// Bytes of the stream, as they came; cut anywhere.
-    Stream(&'a [u8]),
-    /// The link has ended; the line for the log.
-    Failed(String),
-}
-
-/// Where a link is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Up to the answer to PSYNC.
-    Handshake,
-    /// The snapshot is awaited or arrives.
-    Transfer,
-    /// The snapshot is being loaded.
-    Loading,
-    /// The stream arrives.
-    Stream,
-    /// Ended.
-    Failed,
-}
-
 /// The answer that is awaited, or what arrives.
 #[derive(Debug)]
 enum Step {
@@ -124,6 +51,14 @@ enum Step {
     Ip,
     Capa,
     Psync,
+    /// The answer to SYNC, with which Valkey begins a copy on a second connection.
+    EndOffset,
+    /// The copy begins to come on a second connection; nothing is awaited here before it does.
+    Idle,
+    /// The second connection has been named.
+    Name,
+    /// The copy comes on a second connection, and the stream here.
+    Beside,
     Header,
     Sized(u64),
     Marked(Scan),
@@ -149,6 +84,8 @@ pub struct Link {
     rdb_total: Option<u64>,
     rdb_read: u64,
     acknowledged: Option<i64>,
+    /// Bytes of the stream that have arrived while the copy came on a second connection; none when it did not.
+    beside: Option<i64>,
 }
 
 impl Link {
@@ -169,6 +106,7 @@ impl Link {
             rdb_total: None,
             rdb_read: 0,
             acknowledged: None,
+            beside: None,
         }
     }
 
@@ -180,10 +118,16 @@ impl Link {
     /// Where the link is.
     pub fn state(&self) -> State {
         match self.step {
-            Step::Ping | Step::Auth | Step::Port | Step::Ip | Step::Capa | Step::Psync => {
-                State::Handshake
-            }
-            Step::Header | Step::Sized(_) | Step::Marked(_) => State::Transfer,
+            Step::Name | Step::Psync if self.beside.is_some() => State::Beside,
+            Step::Ping
+            | Step::Auth
+            | Step::Port
+            | Step::Ip
+            | Step::Capa
+            | Step::Psync
+            | Step::Name => State::Handshake,
+            Step::Idle | Step::Beside => State::Beside,
+            Step::EndOffset | Step::Header | Step::Sized(_) | Step::Marked(_) => State::Transfer,
             Step::Loading => State::Loading,
             Step::Stream => State::Stream,
             Step::Failed => State::Failed,
@@ -194,7 +138,7 @@ impl Link {
     pub fn role_state(&self) -> &'static str {
         match self.state() {
             State::Handshake => "handshake",
-            State::Transfer | State::Loading => "sync",
+            State::Transfer | State::Beside | State::Loading => "sync",
             State::Stream => "connected",
             State::Failed => "connect",
         }
@@ -230,6 +174,11 @@ impl Link {
                 Step::Loading | Step::Failed => break,
                 Step::Stream => {
                     self.stream(rest, on);
+                    rest.len()
+                }
+                Step::Beside => {
+                    self.beside = self.beside.map(|n| n + rest.len() as i64);
+                    on(Event::Stream(rest));
                     rest.len()
                 }
                 Step::Sized(left) => {
@@ -305,150 +254,40 @@ impl Link {
                 if line.starts_with(b"-") {
                     return self.fail(format!("Unable to AUTH to MASTER: {}", printable(line)), on);
                 }
-                self.step = Step::Port;
+                let short = self.settings.channel.is_some();
+                self.step = if short { Step::Capa } else { Step::Port };
             }
             Step::Port => {
-                non_critical("listening-port", line, on);
+                handshake::non_critical("listening-port", line, on);
                 let announced = self.settings.announce_ip.is_some();
                 self.step = if announced { Step::Ip } else { Step::Capa };
             }
             Step::Ip => {
-                non_critical("ip-address", line, on);
+                handshake::non_critical("ip-address", line, on);
                 self.step = Step::Capa;
             }
+            Step::Capa if self.settings.channel.is_some() && line.starts_with(b"-") => {
+                self.unnamed(line, on);
+            }
             Step::Capa => {
-                non_critical("capa", line, on);
+                handshake::non_critical("capa", line, on);
                 self.ask(on);
             }
             // Before it answers, the primary may send empty lines as signs of life.
-            Step::Psync | Step::Header if line.is_empty() => {}
+            Step::Psync | Step::EndOffset | Step::Idle | Step::Header if line.is_empty() => {}
+            Step::EndOffset => self.end_offset(line, on),
+            Step::Name if line.starts_with(b"-") => self.unnamed(line, on),
+            Step::Name => self.named(),
+            Step::Idle => self.unexpected(line, on),
             Step::Psync => self.psync_answer(line, now_ms, on),
             Step::Header => self.header(line, on),
-            Step::Sized(_) | Step::Marked(_) | Step::Loading | Step::Stream | Step::Failed => {}
+            Step::Sized(_)
+            | Step::Marked(_)
+            | Step::Beside
+            | Step::Loading
+            | Step::Stream
+            | Step::Failed => {}
         }
-    }
-
-    fn pong(&mut self, line: &[u8], on: &mut impl FnMut(Event<'_>)) {
-        let wants_auth: [&[u8]; 3] = [b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted"];
-        if !line.starts_with(b"+") && !wants_auth.iter().any(|w| line.starts_with(w)) {
-            let text = format!("Error reply to PING from master: '{}'", printable(line));
-            return self.fail(text, on);
-        }
-        let text = "Master replied to PING, replication can continue...";
-        on(Event::Log(Level::Notice, text.into()));
-        let (out, settings) = (&mut self.output, &self.settings);
-        if let Some(password) = &settings.password {
-            match &settings.user {
-                Some(user) => push_command(out, &[b"AUTH", user, password]),
-                None => push_command(out, &[b"AUTH", password]),
-            }
-        }
-        let port = itoa::Buffer::new().format(settings.port).to_owned();
-        push_command(out, &[b"REPLCONF", b"listening-port", port.as_bytes()]);
-        if let Some(ip) = &settings.announce_ip {
-            push_command(out, &[b"REPLCONF", b"ip-address", ip]);
-        }
-        let mut capa: Vec<&[u8]> = vec![b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"];
-        // Whoever does not know a capability ignores it.
-        let id = settings.id.map(|id| [crate::serve::ID, id.as_bytes()].concat());
-        if let Some(id) = &id {
-            capa.extend([&b"capa"[..], id]);
-        }
-        push_command(out, &capa);
-        self.step = if settings.password.is_some() { Step::Auth } else { Step::Port };
-    }
-
-    fn ask(&mut self, on: &mut impl FnMut(Event<'_>)) {
-        let mut digits = itoa::Buffer::new();
-        let (id, offset): (&[u8], &str) = match &self.settings.resume {
-            Some((id, next)) => {
-                let text = format!("Trying a partial resynchronization (request {id}:{next}).");
-                on(Event::Log(Level::Notice, text));
-                (id.as_bytes(), digits.format(*next))
-            }
-            None => {
-                let text = "Partial resynchronization not possible (no cached master)";
-                on(Event::Log(Level::Notice, text.into()));
-                (b"?", "-1")
-            }
-        };
-        let args: [&[u8]; 4] = [b"PSYNC", id, offset.as_bytes(), b"FAILOVER"];
-        push_command(&mut self.output, &args[..if self.settings.failover { 4 } else { 3 }]);
-        self.step = Step::Psync;
-    }
-
-    fn psync_answer(&mut self, line: &[u8], now_ms: u64, on: &mut impl FnMut(Event<'_>)) {
-        if let Some(rest) = line.strip_prefix(b"+FULLRESYNC") {
-            let Some((id, offset)) = full_resync(rest) else {
-                return self.fail("Master replied with wrong +FULLRESYNC syntax.".into(), on);
-            };
-            on(Event::Log(Level::Notice, format!("Full resync from master: {id}:{offset}")));
-            let why = match self.settings.resume {
-                Some((id, next)) => format!(
-                    "A full copy is needed: MASTER does not go on from {id}:{next}, its log says why"
-                ),
-                None => format!("A full copy is needed: {}", self.settings.why_full),
-            };
-            on(Event::Log(Level::Notice, why));
-            (self.offset, self.applied) = (offset, offset);
-            self.step = Step::Header;
-            return on(Event::FullResync { id, offset });
-        }
-        if let Some(rest) = line.strip_prefix(b"+CONTINUE") {
-            let Some((asked, next)) = self.settings.resume else {
-                let text = "Master replied +CONTINUE to a request for a full resynchronization";
-                return self.fail(text.into(), on);
-            };
-            let id = rest.strip_prefix(b" ").and_then(ReplId::parse);
-            let text = "Successful partial resynchronization with master.";
-            on(Event::Log(Level::Notice, text.into()));
-            if let Some(id) = id.filter(|id| *id != asked) {
-                on(Event::Log(Level::Notice, format!("Master replication ID changed to {id}")));
-            }
-            (self.offset, self.applied) = (next - 1, next - 1);
-            self.step = Step::Stream;
-            on(Event::Continue { id });
-            return self.acknowledge(now_ms);
-        }
-        let said = printable(line);
-        let text = if line.starts_with(b"-NOMASTERLINK") || line.starts_with(b"-LOADING") {
-            format!("Master is currently unable to PSYNC but should be in the future: {said}")
-        } else if line.starts_with(b"-ERR") {
-            format!("Master does not support PSYNC or is in error state (reply: {said})")
-        } else {
-            format!("Unexpected reply to PSYNC from master: {said}")
-        };
-        on(Event::Refused);
-        self.fail(text, on);
-    }
-
-    fn header(&mut self, line: &[u8], on: &mut impl FnMut(Event<'_>)) {
-        if let Some(error) = line.strip_prefix(b"-") {
-            let text = format!("MASTER aborted replication with an error: {}", printable(error));
-            return self.fail(text, on);
-        }
-        if let Some(mark) =
-            line.strip_prefix(b"$EOF:").and_then(|m| m.first_chunk::<{ eof::MARK }>())
-        {
-            self.step = Step::Marked(Scan::new(*mark));
-            let text = "MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF";
-            on(Event::Log(Level::Notice, text.into()));
-            return on(Event::RdbBegin { bytes: None });
-        }
-        let len = line.strip_prefix(b"$").and_then(stdx::num::parse_u64);
-        let Some(len) = len.filter(|n| (1..=OFFSET_MAX as u64).contains(n)) else {
-            let text = format!(
-                "Bad protocol from MASTER, the first byte is not '$' (we received '{}'), are you sure \
-                 the host and port are right?",
-                printable(line)
-            );
-            return self.fail(text, on);
-        };
-        self.step = Step::Sized(len);
-        self.rdb_total = Some(len);
-        let text = format!("MASTER <-> REPLICA sync: receiving {len} bytes from master");
-        on(Event::Log(Level::Notice, text));
-        on(Event::RdbBegin { bytes: Some(len) });
     }
 
     /// The snapshot has been loaded: the stream goes on. The primary is told at once, since one that
@@ -459,6 +298,34 @@ impl Link {
             self.heard_ms = now_ms;
             self.acknowledge(now_ms);
         }
+    }
+
+    /// The copy of the second connection, of which the stream of this one is the continuation, has been loaded; it is
+    /// as of `offset`. What has arrived here meanwhile is behind it.
+    pub fn copied(&mut self, offset: i64, now_ms: u64) {
+        if matches!(self.step, Step::Beside)
+            && let Some(held) = self.beside.take()
+        {
+            self.step = Step::Stream;
+            self.heard_ms = now_ms;
+            (self.offset, self.applied) = (offset.saturating_add(held), offset);
+            self.acknowledge(now_ms);
+        }
+    }
+
+    /// Whether the stream beside the copy was asked for, and the answer has not come.
+    pub fn asks(&self) -> bool {
+        matches!(self.step, Step::Idle | Step::Name | Step::Psync)
+    }
+
+    /// `repl-timeout`, in milliseconds.
+    pub fn timeout_ms(&self) -> u64 {
+        self.settings.timeout_ms
+    }
+
+    /// The replica was busy with what the primary has sent, and did not read.
+    pub fn was_busy(&mut self, now_ms: u64) {
+        self.heard_ms = now_ms;
     }
 
     /// The stream has been executed up to this offset and, if the replica has a journal, is on disk
@@ -501,8 +368,12 @@ impl Link {
         let silent = now_ms.saturating_sub(self.heard_ms) > self.settings.timeout_ms;
         let text = match self.state() {
             State::Failed => return,
-            State::Loading => {
-                if now_ms.saturating_sub(self.said_ms) >= ACK_MS && self.output.len() <= OUTPUT_MAX
+            State::Loading | State::Beside => {
+                // Valkey reads the answer to a command at this point.
+                let may = !matches!(self.step, Step::Idle | Step::Name | Step::Psync);
+                if may
+                    && now_ms.saturating_sub(self.said_ms) >= ACK_MS
+                    && self.output.len() <= OUTPUT_MAX
                 {
                     self.said_ms = now_ms;
                     self.output.push(b'\n');
@@ -529,7 +400,7 @@ impl Link {
         let text = match self.state() {
             State::Failed => return,
             State::Handshake => "Master did not respond to command during SYNC handshake".into(),
-            State::Transfer | State::Loading => {
+            State::Transfer | State::Beside | State::Loading => {
                 format!("I/O error trying to sync with MASTER: {why}")
             }
             State::Stream => "Connection with master lost.".into(),
@@ -547,23 +418,6 @@ impl Link {
             on(Event::Failed(text));
         }
     }
-}
-
-/// An error reply to REPLCONF is noted and no more: old primaries do not know all of its options.
-fn non_critical(option: &str, line: &[u8], on: &mut impl FnMut(Event<'_>)) {
-    if line.starts_with(b"-") {
-        let said = printable(line);
-        let text = format!("(Non critical) Master does not understand REPLCONF {option}: {said}");
-        on(Event::Log(Level::Notice, text));
-    }
-}
-
-/// Reads ` id offset`.
-fn full_resync(rest: &[u8]) -> Option<(ReplId, i64)> {
-    let (id, rest) = rest.strip_prefix(b" ")?.split_at_checked(ReplId::LEN)?;
-    let offset = stdx::num::parse_i64(rest.strip_prefix(b" ")?)?;
-    (0..=OFFSET_MAX).contains(&offset).then_some(())?;
-    Some((ReplId::parse(id)?, offset))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use stdx::rng::Rng;
 
 use super::*;
+use crate::eof;
+use crate::history::ReplId;
 
 /// What a link reported, with neighbouring bytes put together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -346,5 +348,101 @@ fn no_primary_makes_it_panic_or_keep_much() {
         let n = 1 + rng.index(50);
         let whole = run(&settings, [&bytes[..]].into_iter());
         assert_eq!(run(&settings, bytes.chunks(n)), whole);
+    }
+}
+
+/// Up to the answer to PSYNC.
+const HELLO: &[u8] = b"+PONG\r\n+OK\r\n+OK\r\n";
+
+#[test]
+fn the_stream_comes_beside_the_copy_of_redis_8() {
+    let settings = Settings { channels: true, ..settings() };
+    let stream = b"*1\r\n$4\r\nPING\r\n";
+    let bytes = [HELLO, b"+RDBCHANNELSYNC 23\r\n", stream].concat();
+    for at in 1..bytes.len() {
+        let (mut link, mut seen) = (Link::new(settings.clone(), 0), Seen::default());
+        for piece in [&bytes[..at], &bytes[at..]] {
+            assert_eq!(link.receive(piece, 0, &mut |e| seen.note(e)), piece.len());
+        }
+        assert!(text(link.output()).contains("rdb-channel-repl"));
+        assert_eq!(seen.events.last().expect("one"), "Beside(Redis(23))");
+        assert_eq!((link.state(), &seen.stream[..]), (State::Beside, &stream[..]));
+        link.output().clear();
+        // It acknowledges nothing before the copy is loaded, and is not given up.
+        link.tick(10_000_000, &mut |e| seen.note(e));
+        assert_eq!((seen.failure(), &link.output()[..]), (None, &b"\n"[..]));
+        link.copied(100, 10_000_000);
+        assert_eq!((link.state(), link.offset()), (State::Stream, 100 + stream.len() as i64));
+        assert!(text(link.output()).ends_with("ACK\r\n$3\r\n100\r\n"));
+    }
+}
+
+#[test]
+fn valkeys_first_connection_asks_for_the_stream_when_it_is_told_the_position() {
+    let settings = Settings { channels: true, ..settings() };
+    let (mut link, mut seen) = (Link::new(settings, 0), Seen::default());
+    link.receive(&[HELLO, b"+DUALCHANNELSYNC\r\n"].concat(), 0, &mut |e| seen.note(e));
+    assert_eq!(seen.events.last().expect("one"), "Beside(Valkey)");
+    link.output().clear();
+    link.tick(5000, &mut |e| seen.note(e));
+    assert!(link.asks() && link.output().is_empty());
+    link.asks_beside(id(b'b'), 100, 7);
+    let words = text(link.output());
+    assert!(words.contains("set-rdb-client-id\r\n$1\r\n7\r\n"), "{words}");
+    assert!(!words.contains("PSYNC"), "{words}");
+    link.output().clear();
+    link.receive(b"+OK\r\n", 0, &mut |e| seen.note(e));
+    let words = text(link.output());
+    assert!(words.ends_with(&format!("{}\r\n$3\r\n101\r\n", id(b'b'))), "{words}");
+    link.receive(b"+CONTINUE\r\nabc", 0, &mut |e| seen.note(e));
+    assert!(!link.asks());
+    link.copied(100, 0);
+    assert_eq!((link.offset(), &seen.stream[..]), (103, &b"abc"[..]));
+}
+
+#[test]
+fn a_second_connection_fetches_a_copy_and_nothing_else() {
+    let mark = [b'm'; eof::MARK];
+    let copy = [b"$EOF:", &mark[..], b"\r\nREDIS", &mark].concat();
+    let first =
+        |channel| Settings { channel: Some(channel), password: Some(b"pw".to_vec()), ..settings() };
+    let full =
+        [b"+PONG\r\n+OK\r\n+OK\r\n\n+FULLRESYNC ".as_slice(), &[b'a'; 40], b" 100\r\n\n", &copy]
+            .concat();
+    let (seen, said) = cut_everywhere(&first(Channel::Redis(23)), &full);
+    assert_eq!(seen.rdb, b"REDIS");
+    let words = "$8\r\nrdb-only\r\n$1\r\n1\r\n$11\r\nrdb-channel\r\n$1\r\n1\r\n$17\r\nmain-ch-client-id\r\n$2\r\n23";
+    assert!(text(&said).contains(words), "{}", text(&said));
+    let ends =
+        [b"+PONG\r\n+OK\r\n+OK\r\n\n$ENDOFF:100 ".as_slice(), &[b'a'; 40], b" 0 9\r\n", &copy]
+            .concat();
+    let (seen, said) = cut_everywhere(&first(Channel::Valkey), &ends);
+    assert_eq!(seen.rdb, b"REDIS");
+    assert!(seen.events.contains(&"EndOffset { number: 9 }".to_owned()));
+    assert!(text(&said).contains("*1\r\n$4\r\nSYNC\r\n"));
+}
+
+#[test]
+fn a_second_connection_that_is_refused_or_offered_another_fails() {
+    let id = text(&[b'a'; 40]);
+    let answers = [
+        (Channel::Redis(1), "-ERR Unrecognized RDB client id: 1\r\n".to_owned()),
+        (Channel::Redis(1), "+OK\r\n+RDBCHANNELSYNC 1\r\n".to_owned()),
+        (Channel::Redis(1), "+OK\r\n+CONTINUE\r\n".to_owned()),
+        (Channel::Valkey, "+OK\r\n+FULLRESYNC\r\n".to_owned()),
+        (Channel::Valkey, format!("+OK\r\n$ENDOFF:-1 {id} 0 9\r\n")),
+        (Channel::Valkey, format!("+OK\r\n$ENDOFF:1 {id} 0\r\n")),
+        (Channel::Valkey, format!("+OK\r\n$ENDOFF:1 {id} 0 9 9\r\n")),
+    ];
+    for (channel, answer) in answers {
+        let settings = Settings { channel: Some(channel), ..settings() };
+        let bytes = format!("+PONG\r\n{answer}");
+        let (seen, _) = cut_everywhere(&settings, bytes.as_bytes());
+        assert!(seen.failure().is_some(), "{answer}: {seen:?}");
+    }
+    for answer in ["+RDBCHANNELSYNC\r\n", "+RDBCHANNELSYNC x\r\n", "+DUALCHANNELSYNC\r\n+X\r\n"] {
+        let bytes = [HELLO, answer.as_bytes()].concat();
+        let (seen, _) = cut_everywhere(&settings(), &bytes);
+        assert!(seen.failure().is_some(), "{answer}: {seen:?}");
     }
 }

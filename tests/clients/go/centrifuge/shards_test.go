@@ -80,9 +80,19 @@ func shardsWithFaults(t *testing.T, variant variant) {
 	for range names {
 		server.Must(t, receiveOf(t, read, "all is read"))
 	}
+	checkHistories(t, writer, names)
+}
+
+// checkHistories checks that each channel has all publications once, and its reader is present.
+func checkHistories(t *testing.T, writer node, names []string) {
+	t.Helper()
 	for _, name := range names {
-		result, err := writer.node.History(name, centrifuge.WithHistoryFilter(centrifuge.HistoryFilter{Limit: -1}))
-		server.Must(t, err)
+		var result centrifuge.HistoryResult
+		server.Eventually(t, "there is a history of "+name, func() bool {
+			var err error
+			result, err = writer.node.History(name, centrifuge.WithHistoryFilter(centrifuge.HistoryFilter{Limit: -1}))
+			return err == nil
+		})
 		if len(result.Publications) != perChannel {
 			t.Fatalf("%s has %d publications", name, len(result.Publications))
 		}

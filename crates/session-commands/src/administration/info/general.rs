@@ -205,6 +205,9 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
         s.put("master_sync_read_bytes", read);
         s.put("master_sync_left_bytes", total.saturating_sub(read));
     }
+    let (held, most) = primary.held();
+    s.put("replica_full_sync_buffer_size", held);
+    s.put("replica_full_sync_buffer_peak", most);
     if !primary.is_up() {
         s.put("master_link_down_since_seconds", seconds(primary.down_since_ms()));
     }

@@ -7,6 +7,7 @@ use super::Section;
 use crate::administration::memory::Figures;
 use engine::Call;
 use engine::process;
+use replicator::Replicator;
 
 pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     let f = Figures::now(call);
@@ -60,6 +61,8 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     drop(replication);
     s.put("mem_replication_backlog", stream.map_or(0, |f| f.backlog_memory));
     s.put("mem_total_replication_buffers", stream.map_or(0, |f| f.memory));
+    let primary = Replicator::of(engine).following.primary();
+    s.put("mem_replica_full_sync_buffer", primary.map_or(0, |p| p.held().0));
     s.put("mem_clients_slaves", stream.map_or(0, |f| f.readers_memory));
     s.put("mem_clients_normal", f.clients);
     s.zeros(&["mem_cluster_links", "mem_aof_buffer"]);
