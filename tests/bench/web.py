@@ -21,7 +21,7 @@ import tempfile
 import time
 import urllib.request
 
-PORTS = {"apus": 18950, "tuned": 18951, "debian": 18952, "resp": 18953, "plain": 18954}
+PORTS = {"apus": 18950, "tuned": 18951, "debian": 18952, "resp": 18953, "plain": 18954, "small": 18955}
 FIELDS = ["title", "author", "price", "stock", "rating", "text"]
 
 TEMPLATE = """<!doctype html><title>{{ get("site:title") }}</title>
@@ -36,7 +36,7 @@ TEMPLATE = """<!doctype html><title>{{ get("site:title") }}</title>
 COMMON = """
 daemon off; pid {dir}/{name}.pid; error_log {dir}/{name}.error; worker_processes 1; worker_cpu_affinity 1;
 worker_rlimit_nofile 40000;
-events {{ worker_connections 20000; {events} }}
+events {{ worker_connections {connections}; }}
 http {{
   include {mime}; default_type application/octet-stream;
   client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
@@ -101,9 +101,10 @@ class Servers:
         with open(f"{self.dir}/public/page", "wb") as f:
             f.write(page)
         if self.args.nginx:
-            for name, http, events in [("tuned", TUNED, ""), ("debian", DEBIAN, "")]:
+            # What nginx takes for connections from the beginning shows in one that may have few.
+            for name, http, connections in [("tuned", TUNED, 10_300), ("debian", DEBIAN, 10_300), ("small", TUNED, 300)]:
                 http = http.replace("{dir}", self.dir)
-                text = COMMON.format(dir=self.dir, name=name, http=http, events=events, port=PORTS[name], mime=self.args.mime)
+                text = COMMON.format(dir=self.dir, name=name, http=http, connections=connections, port=PORTS[name], mime=self.args.mime)
                 with open(f"{self.dir}/{name}.conf", "w") as f:
                     f.write(text)
                 self.start(name, [self.args.nginx, "-c", f"{self.dir}/{name}.conf"])
@@ -125,7 +126,7 @@ class Servers:
 
     def __exit__(self, *_):
         for name, p in self.started.items():
-            if name in ("tuned", "debian"):
+            if name in ("tuned", "debian", "small"):
                 p.terminate()
             else:
                 p.kill()
@@ -135,7 +136,9 @@ class Servers:
     def bench(self, kind, targets, words, reps=None):
         """`apus bench KIND` from core 1: the results by target."""
         out = f"{self.dir}/bench.json"
-        where = [w for name, port in targets.items() for w in ("--target", f"{name}=127.0.0.1:{port}", "--server-pid", f"{name}={self.pid(self.owner(name))}")]
+        where = [w for name, port in targets.items() for w in ("--target", f"{name}=127.0.0.1:{port}")]
+        if kind == "http":
+            where += [w for name in targets for w in ("--server-pid", f"{name}={self.pid(self.owner(name))}")]
         command = [self.args.apus, "bench", kind, *where, "--threads", 1, "--duration", self.args.seconds,
                    "--reps", reps or self.args.reps, "--json", out, "-q", *words]
         done = subprocess.run(pinned(1, command), capture_output=True, text=True)
@@ -191,17 +194,33 @@ def http_row(servers, row):
     say(row, text, [(n, rate(got["apus"]) / rate(got[n]), floor, True) for n, floor in floors.items()])
 
 
-def changed_row(servers, row, depth, floor):
-    """A key changes before every request: the time of a rendering that is kept, and of a SET, one after another.
+def renderings():
+    with socket.create_connection(("127.0.0.1", PORTS["resp"])) as c:
+        c.sendall(b"INFO web\r\n")
+        text = b""
+        while b"web_compressed_bytes" not in text:
+            text += c.recv(65536)
+    field = lambda name: int(text.split(f"web_{name}:".encode())[1].split()[0])
+    return field("requests"), field("renderings")
 
-    Addresses that differ have pages of their own, so that each is rendered and kept.
-    """
+
+def changed_row(servers, row, depth, floor):
+    """A key of the page changes before (nearly) every request: many addresses show the page, and a writer changes
+    the key far more often than each of them is asked for. At depth 16 nothing can be written between two requests
+    of a batch, so that it takes addresses. The writer's own cost is a part of the figure."""
     got = by_target(servers.bench("http", {"tuned": PORTS["tuned"]}, ["-P", depth, "/page"]))
-    made = by_target(servers.bench("http", {"apus": PORTS["apus"]}, ["-P", depth, "-r", 100_000_000, "/page?{rand}"]))
-    sets = by_target(servers.bench("kv", {"resp": PORTS["resp"]}, ["-P", depth, "--command", "SET site:title Shop"]))
-    both = 1 / (1 / rate(made["apus"]) + 1 / rate(sets["resp"]))
-    print(f"{'':9} tuned: {rate(got['tuned']):,.0f}/s; rendered: {rate(made['apus']):,.0f}/s; SET: {rate(sets['resp']):,.0f}/s")
-    say(row, f"a key changes before every request, depth {depth}", [("tuned", both / rate(got["tuned"]), floor, True)])
+    writer = subprocess.Popen(pinned(1, [servers.args.apus, "bench", "kv", "-p", PORTS["resp"], "--threads", 1, "-c", 1, "--rate", 5000, "-q",
+                                         "--duration", servers.args.seconds * servers.args.reps + 30, "--command", "SET site:title {rand}"]),
+                              stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    before = renderings()
+    made = by_target(servers.bench("http", {"apus": PORTS["apus"]}, ["-P", depth, "-r", 400 * depth, "/page?{rand}"]))
+    requests, rendered = (b - a for a, b in zip(before, renderings()))
+    writer.kill()
+    writer.wait()
+    for name, found in [("tuned", got["tuned"]), ("apus", made["apus"])]:
+        print(f"{'':9} {name}: {rate(found):,.0f}/s, {found['server_cpu_ns']} ns of CPU a request")
+    say(row, f"{rendered / requests:.1%} of requests render, depth {depth}", [("tuned", rate(made["apus"]) / rate(got["tuned"]), floor, True)])
 
 
 def memory(pid):
@@ -225,8 +244,13 @@ def idle_row(servers):
                 held.append(s)
 
         held = []
-        more(100, held)
-        before = memory(pid)
+        before_in = "small" if name == "tuned" else name
+        for i in range(100):
+            s = socket.create_connection(("127.0.0.1", PORTS[before_in]))
+            s.sendall(get)
+            s.recv(65536)
+            held.append(s)
+        before = memory(servers.pid(before_in))
         more(count, held)
         time.sleep(1)
         each[name] = (memory(pid) - before) / count

@@ -242,13 +242,13 @@ fn long_values_and_many_callers() {
 fn a_flush_delay_gathers_commands() {
     on_each(&[], |server| async move {
         let mut config: Config = server.url().parse().expect("a URL");
-        config.flush_delay = Some(Duration::from_millis(2));
+        config.flush_delay = Some(Duration::from_millis(30));
         let client = Client::with_config(config).await.expect("connected");
         let tasks: Vec<_> = (0..16)
             .map(|i| {
                 let client = client.clone();
                 tokio::spawn(async move {
-                    for j in 0..50 {
+                    for j in 0..20 {
                         client.set(format!("k{i}"), j).await.expect("set");
                     }
                 })
@@ -258,7 +258,7 @@ fn a_flush_delay_gathers_commands() {
             task.await.expect("no panic");
         }
         let metrics = client.metrics();
-        // Sixteen in a write but for the first and the last ones.
+        // Sixteen in a write, unless the machine has no time for some of them.
         assert!(metrics.writes * 4 < metrics.commands, "{metrics:?}");
     });
 }

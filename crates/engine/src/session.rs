@@ -59,6 +59,8 @@ pub struct Session {
     /// The page that it renders ([`::pubsub::tracking::Pages::reader`]): its reads are remembered for that.
     /// 0: none.
     pub page: u64,
+    /// The part of that page that it renders, likewise; 0: none.
+    pub part: u64,
     /// Its commands must take the general path: it is subscribed in RESP2, or its reads are tracked.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
@@ -117,6 +119,7 @@ impl Session {
             tracking: None,
             caching: false,
             page: 0,
+            part: 0,
             attention: false,
             deferred: None,
             asked: 0,

@@ -13,7 +13,7 @@ fn deltas_of_the_other_implementation_apply_and_ours_are_no_longer() {
     let (mut ours, mut theirs) = (0, 0);
     for line in include_str!("fixtures/deltas.txt").lines() {
         let [source, target, delta] =
-            line.split('\t').map(bytes).collect::<Vec<_>>().try_into().expect("three");
+            line.split('|').map(bytes).collect::<Vec<_>>().try_into().expect("three");
         assert_eq!(apply(&source, &delta, 1 << 20).as_deref(), Some(&target[..]), "{line}");
         let made = create(&source, &target);
         assert_eq!(apply(&source, &made, target.len()).as_deref(), Some(&target[..]), "{line}");

@@ -13,7 +13,7 @@ const MESSAGES: &str = include_str!("fixtures/messages.txt");
 fn lines(kind: &str) -> impl Iterator<Item = (&'static str, &'static str, Option<Vec<u8>>)> {
     MESSAGES.lines().filter_map(move |line| {
         let [of, name, text, form] =
-            line.split('\t').collect::<Vec<_>>().try_into().expect("four fields");
+            line.split('|').collect::<Vec<_>>().try_into().expect("four fields");
         let digit = |b: u8| char::from(b).to_digit(16).expect("a digit") as u8;
         let bytes =
             || form.as_bytes().chunks(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect();

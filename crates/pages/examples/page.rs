@@ -70,7 +70,7 @@ fn main() {
     for _ in 0..20 {
         let start = Instant::now();
         for _ in 0..2000 {
-            let page = site.render("t.html", Asked::default(), &mut store).expect("a page");
+            let page = site.render("t.html", &Asked::default(), &mut store).expect("a page");
             len = page.body.len();
         }
         best = best.min(start.elapsed().as_nanos() as f64 / 2000.0);

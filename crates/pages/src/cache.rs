@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::content::{Content, Memory};
 use crate::live::Blocks;
+use crate::parts::{Earlier, Parts};
 
 const PARTS: usize = 16;
 /// Bytes that a page takes besides its own.
@@ -27,6 +28,8 @@ pub struct Page {
     pub content: Arc<Content>,
     /// Its live blocks.
     pub blocks: Arc<Blocks>,
+    /// Its parts, from which the next one is made.
+    pub parts: Parts,
     /// The version that its slot had before it was rendered.
     pub version: u64,
     /// The number of its site, and of the user's rules.
@@ -38,10 +41,16 @@ pub struct Page {
 }
 
 impl Page {
+    /// What the next page at this address can be made from.
+    #[must_use]
+    pub fn as_earlier(&self) -> Earlier<'_> {
+        Earlier { parts: &self.parts, body: &self.content.plain().body }
+    }
+
     fn bytes(&self, address: &str) -> usize {
         let form = self.content.plain();
         let own = 2 * form.fields.len() + form.body.len() + form.etag.len() + self.blocks.bytes();
-        own + 2 * address.len() + OVERHEAD
+        own + self.parts.bytes() + 2 * address.len() + OVERHEAD
     }
 }
 
@@ -65,6 +74,8 @@ pub struct Counts {
     pub hits: AtomicU64,
     /// Requests for which a page was rendered.
     pub renderings: AtomicU64,
+    /// Parts of rendered pages that were taken from the page before.
+    pub parts_kept: AtomicU64,
     /// Pages that went to make room.
     pub evictions: AtomicU64,
     /// Renderings that failed.
@@ -183,6 +194,7 @@ mod tests {
             status: 200,
             content: Arc::new(Content::new("", "", Vec::new(), Arc::new(vec![0; bytes]))),
             blocks: Arc::default(),
+            parts: Parts::default(),
             version: 1,
             made_by: (1, 1),
             route: 0,

@@ -6,6 +6,7 @@
 //!                                                     └─► template.rs: the crate `template`, with a function
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
+//!  parts.rs: parts of finished pages, from which the next ones are made
 //!  live.rs: blocks of pages that are shown, and the events that keep them new
 //!  sign.rs: signed cookies, tokens of forms
 //!  content.rs: bodies with their fields, as they are and compressed
@@ -16,6 +17,7 @@
 pub mod cache;
 pub mod content;
 pub mod live;
+pub mod parts;
 pub mod routes;
 pub mod sign;
 pub mod site;
@@ -37,6 +39,23 @@ pub trait Store {
     /// # Errors
     /// A text: the command cannot be called from a page, or not now.
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String>;
+
+    /// A part of the page begins: what is read up to [`Self::end_part`] is noted for it, too. `hash` tells parts
+    /// of a page apart. Returns the version of what it reads; none: parts are not noted.
+    fn begin_part(&mut self, _hash: u64) -> Option<u64> {
+        None
+    }
+
+    /// The part ends. Returns until when it is valid at its version, in Unix milliseconds; none: it depends on
+    /// more than its keys.
+    fn end_part(&mut self) -> Option<i64> {
+        None
+    }
+
+    /// Whether a part of an earlier page is valid still. The page is valid no longer than it, then.
+    fn has_part(&mut self, _hash: u64, _version: u64, _deadline_ms: i64) -> bool {
+        false
+    }
 
     /// The token that a form of the page must carry.
     ///

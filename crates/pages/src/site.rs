@@ -195,7 +195,7 @@ impl Site {
     pub fn render(
         &self,
         name: &str,
-        asked: Asked,
+        asked: &Asked<'_>,
         store: &mut dyn Store,
     ) -> Result<Rendered, String> {
         crate::template::render(&self.engine, name, asked, store)

@@ -6,14 +6,16 @@
 //! `cookies`, `signed_cookies`, and `request` with `method`, `path`, `host`, `scheme` and `remote_addr`. A page that looks at headers or cookies, at the
 //! time or at chance, is made for one request and not kept.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
-    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Result as Made, Value,
+    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Part, Result as Made, Value,
 };
 
 use crate::live::{Blocks, insert_script};
+use crate::parts::{Earlier, Making, Parts};
 use crate::value::{Words, of_reply};
 use crate::{Found, Route, Store};
 
@@ -31,28 +33,47 @@ const TOKENS: [&str; 2] = ["csrf_token", "csrf_field"];
 pub const TOKEN_FIELD: &str = "csrf_token";
 
 /// What a page is asked.
-#[derive(Debug, Default)]
-pub struct Asked {
+pub struct Asked<'a> {
     /// The method's name.
     pub method: &'static str,
     /// The decoded path.
-    pub path: String,
+    pub path: &'a str,
     /// The host that the client has asked.
-    pub host: String,
+    pub host: &'a str,
     /// `http` or `https`, as the client has it.
     pub scheme: &'static str,
     /// The client's address.
-    pub remote_addr: String,
+    pub remote_addr: IpAddr,
     /// The query, encoded.
-    pub query: String,
-    /// All fields, by their names in lower case.
-    pub headers: Vec<(String, String)>,
+    pub query: &'a str,
+    /// All fields, by their names in lower case: few pages look at them.
+    pub headers: &'a dyn Fn() -> Vec<(String, String)>,
     /// Names and values of the parameters in the path.
-    pub params: Vec<(String, String)>,
+    pub params: &'a [(String, String)],
     /// Further names for the template.
-    pub data: Option<serde_json::Value>,
+    pub data: Option<&'a serde_json::Value>,
     /// The page has an address at which it can be asked for again: its live blocks are shown as such.
     pub live: bool,
+    /// The page that was here before.
+    pub earlier: Option<Earlier<'a>>,
+}
+
+impl Default for Asked<'_> {
+    fn default() -> Self {
+        Self {
+            method: "GET",
+            path: "/",
+            host: "",
+            scheme: "http",
+            remote_addr: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            query: "",
+            headers: &Vec::new,
+            params: &[],
+            data: None,
+            live: false,
+            earlier: None,
+        }
+    }
 }
 
 /// A rendered page.
@@ -66,6 +87,10 @@ pub struct Rendered {
     pub blocks: Arc<Blocks>,
     /// It contains a token that is of one browser.
     pub has_token: bool,
+    /// Its parts, from which the next page can be made.
+    pub parts: Parts,
+    /// How many of them are from the page before.
+    pub parts_kept: u64,
 }
 
 /// The engine of a site, with its functions and without templates.
@@ -83,9 +108,10 @@ pub(crate) fn engine(commands: &[&'static str]) -> Engine {
 }
 
 /// What a template finds: names of the request, and commands.
-struct Page<'a> {
-    asked: Asked,
-    store: &'a mut dyn Store,
+struct Page<'a, 's> {
+    asked: &'a Asked<'a>,
+    store: &'s mut dyn Store,
+    parts: Making<'a>,
     varies: bool,
     blocks: Blocks,
     has_token: bool,
@@ -99,7 +125,7 @@ fn strings<'t>(pairs: &[(String, String)]) -> Option<Value<'t>> {
     Map::new(pairs.iter().map(value).collect()).ok().map(Value::Map)
 }
 
-impl Page<'_> {
+impl Page<'_, '_> {
     /// The token for forms, or a field that carries it.
     fn token<'t>(&mut self, as_field: bool, args: &Arguments<'_, 't>) -> Made<Value<'t>> {
         if !args.positional().is_empty() || args.named().next().is_some() {
@@ -119,25 +145,25 @@ impl Page<'_> {
 
     /// The cookies of the request.
     fn cookies(&self) -> http1::form::Pairs {
-        let fields = self.asked.headers.iter().filter(|(name, _)| name == "cookie");
+        let fields = (self.asked.headers)().into_iter().filter(|(name, _)| name == "cookie");
         fields.flat_map(|(_, value)| http1::form::cookies(value.as_bytes())).collect()
     }
 }
 
-impl<'t> Host<'t> for Page<'_> {
+impl<'t> Host<'t> for Page<'_, '_> {
     fn global(&mut self, name: &str) -> Option<Value<'t>> {
-        let asked = &self.asked;
+        let asked = self.asked;
         if let Some((_, value)) = asked.params.iter().find(|(n, _)| n == name) {
             return Some(Value::from(value.as_str()));
         }
-        if let Some(value) = asked.data.as_ref().and_then(|data| data.get(name)) {
+        if let Some(value) = asked.data.and_then(|data| data.get(name)) {
             return template::of_json(value.clone()).ok();
         }
         match name {
             "query" => strings(&http1::form::urlencoded(asked.query.as_bytes())),
             "headers" => {
                 self.varies = true;
-                strings(&asked.headers)
+                strings(&(asked.headers)())
             }
             "cookies" => {
                 self.varies = true;
@@ -156,10 +182,10 @@ impl<'t> Host<'t> for Page<'_> {
                 let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
                 strings(&[
                     pair("method", asked.method),
-                    pair("path", &asked.path),
-                    pair("host", &asked.host),
+                    pair("path", asked.path),
+                    pair("host", asked.host),
                     pair("scheme", asked.scheme),
-                    pair("remote_addr", &asked.remote_addr),
+                    pair("remote_addr", &asked.remote_addr.to_string()),
                 ])
             }
             _ => None,
@@ -203,6 +229,31 @@ impl<'t> Host<'t> for Page<'_> {
         added.map(|()| true).map_err(|why| Error::new(Kind::Host, why))
     }
 
+    fn part(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+        // What varies is not kept.
+        if self.varies || !self.parts.has_room() {
+            return Ok(Part::Other);
+        }
+        let hash = Making::hash(key);
+        if let Some((text, version, deadline_ms, at)) = self.parts.find(hash, key)
+            && self.store.has_part(hash, version, deadline_ms)
+        {
+            meter.steps(COMMAND_STEPS)?;
+            meter.bytes(text.len())?;
+            self.parts.keep(at, out.len());
+            out.push_str(text);
+            return Ok(Part::Kept);
+        }
+        let Some(version) = self.store.begin_part(hash) else { return Ok(Part::Other) };
+        self.parts.begin(hash, key, out.len(), version);
+        Ok(Part::Begun)
+    }
+
+    fn end_part(&mut self, out: &str) {
+        let deadline_ms = self.store.end_part().filter(|_| !self.varies);
+        self.parts.end(out.len(), deadline_ms);
+    }
+
     fn overdue(&mut self) -> bool {
         self.started.elapsed() > TIME_MAX
     }
@@ -215,18 +266,23 @@ impl<'t> Host<'t> for Page<'_> {
 pub(crate) fn render(
     engine: &Engine,
     name: &str,
-    asked: Asked,
+    asked: &Asked<'_>,
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
     let (varies, has_token, blocks) = (false, false, Blocks::default());
-    let mut page = Page { asked, store, varies, has_token, blocks, started: Instant::now() };
+    let (parts, started) = (Making::new(asked.earlier), Instant::now());
+    let mut page = Page { asked, store, parts, varies, has_token, blocks, started };
     let made = engine.render(name, &mut page, Limits::default());
     let mut body = made.map_err(|e| e.to_string())?.into_bytes();
+    let parts_kept = page.parts.kept;
+    let mut parts = page.parts.finish();
     if !page.blocks.is_empty() {
+        // The script moves what is behind it.
+        parts = Parts::default();
         insert_script(&mut body, page.blocks.version());
     }
-    let Page { varies, has_token, blocks, .. } = page;
-    Ok(Rendered { body, varies, has_token, blocks: Arc::new(blocks) })
+    let (varies, has_token, blocks) = (page.varies, page.has_token, Arc::new(page.blocks));
+    Ok(Rendered { body, varies, blocks, has_token, parts, parts_kept })
 }
 
 /// The parameters of a route with their values.

@@ -37,7 +37,7 @@ fn site(files: &[(&str, &str)], before: Option<&Site>) -> (Site, Vec<String>) {
 fn render(text: &str, store: &mut dyn Store) -> Result<String, String> {
     let (site, errors) = site(&[("templates/t.html", text)], None);
     assert_eq!(errors, Vec::<String>::new());
-    let page = site.render("t.html", Asked::default(), store)?;
+    let page = site.render("t.html", &Asked::default(), store)?;
     Ok(String::from_utf8(page.body).expect("UTF-8"))
 }
 
@@ -102,8 +102,8 @@ fn what_a_visitor_sends_is_text() {
     let files = [("templates/t.html", page), ("templates/t.json", "{{ query.q }}")];
     let (site, _) = site(&files, None);
     let render = |name: &str, query: &str| {
-        let asked = Asked { query: query.to_owned(), ..Asked::default() };
-        let page = site.render(name, asked, &mut Small(0)).expect("a page");
+        let asked = Asked { query, ..Asked::default() };
+        let page = site.render(name, &asked, &mut Small(0)).expect("a page");
         String::from_utf8(page.body).expect("UTF-8")
     };
     for (query, bad) in [
@@ -123,7 +123,7 @@ fn what_a_visitor_sends_is_text() {
 #[test]
 fn a_template_with_an_error_leaves_the_last_good_one() {
     let page = |site: &Site| {
-        let page = site.render("t.html", Asked::default(), &mut Small(0)).expect("a page");
+        let page = site.render("t.html", &Asked::default(), &mut Small(0)).expect("a page");
         String::from_utf8(page.body).expect("UTF-8")
     };
     let (first, _) = site(&[("templates/t.html", "good"), ("routes", "GET / t.html\n")], None);

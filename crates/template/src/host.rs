@@ -5,6 +5,17 @@ use crate::error::Result;
 use crate::meter::Meter;
 use crate::value::Value;
 
+/// What a host knows of a part of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The host had its text, and has appended it.
+    Kept,
+    /// The host wants to know where it ends.
+    Begun,
+    /// It is like all else.
+    Other,
+}
+
 /// Names, functions and the clock of a page. `'t` is the life of its templates.
 pub trait Host<'t> {
     /// The value of a name that the template has not assigned. It is asked once for a name.
@@ -25,6 +36,19 @@ pub trait Host<'t> {
     fn live(&mut self, _name: &str, _content: &str, _meter: &Meter) -> Result<bool> {
         Ok(false)
     }
+
+    /// A part of the page begins, whose text depends on nothing but `key`, the names of [`Self::global`], and
+    /// what it calls. `out` is the page so far. The key is one of this engine: another one, with other
+    /// templates, may have the same key for something else. Parts are not nested.
+    ///
+    /// # Errors
+    /// The text cannot be paid for.
+    fn part(&mut self, _key: &[u8], _out: &mut String, _meter: &Meter) -> Result<Part> {
+        Ok(Part::Other)
+    }
+
+    /// The part that has begun ends with the page so far.
+    fn end_part(&mut self, _out: &str) {}
 
     /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
     fn overdue(&mut self) -> bool {

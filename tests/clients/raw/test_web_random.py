@@ -1,5 +1,6 @@
 """Random writes and requests: a page that may be kept is, behind every acknowledged write, what a page that is never
-kept is; and a live block goes through states that there were, in their order, to the last one."""
+kept is; a page that is made from parts of the one before it, too; and a live block goes through states that there
+were, in their order, to the last one."""
 
 import http.client
 import os
@@ -19,8 +20,26 @@ SHOWN = ", ".join(
     + ["exists('s0', 'l1', 'z2'), llen('l0'), scard('m1'), zrevrank('z0', 'a'), hget('h1', 'a'), strlen('s2')"]
 ).replace(",,", ",")
 SITE = {
-    "routes": "GET /kept page.html\nGET /fresh page.html cache=no\nGET /kept/{x} page.html\n",
+    "routes": "GET /kept page.html\nGET /fresh page.html cache=no\nGET /kept/{x} page.html\n"
+    "GET /parts parts.html\nGET /whole parts.html cache=no\n",
     "templates/page.html": "<p>{% call live('all') %}{{ get('seq') }};{{ [" + SHOWN + "]|tojson }}{% endcall %}</p>",
+    # Turns of these loops are kept by themselves, if nothing in them forbids it.
+    "templates/parts.html": """{% set word = get('s0') %}{{ get('seq') }}
+{% for i in [0, 1, 2] %}<p>{{ i }} {{ get('s' ~ i)|default('none') }}{% if exists('h' ~ i) %} {{ hgetall('h' ~ i)|tojson }}{% else %} -{% endif %}</p>
+{% endfor %}
+{% for member in zrange('z0', 0, -1) %}{{ loop.index }}/{{ loop.length }} {{ member }}: {{ zscore('z0', member) }} {{ word }}{{ '' if loop.last else ',' }}
+{% endfor %}
+{% for member, score in zrange('z1', 0, 4, withscores=true) %}{{ member }}={{ score }} {{ scard('m1') }}{% set word = member %}{{ word }}
+{% endfor %}
+{% for row in [lrange('l0', 0, -1), lrange('l1', 0, -1), 7, none] %}{{ row|tojson }} {{ llen('l2') }}
+{% endfor %}
+{% for i in [0, 1, 2] if exists('l' ~ i) %}{% for item in lrange('l' ~ i, 0, -1) %}{{ loop.index0 }}{{ item }}{{ sismember('m' ~ i, item) }} {% else %}empty{% endfor %}
+{% endfor %}
+{% set out %}{% for i in [0, 1] %}{{ strlen('s' ~ i) }} {% endfor %}{% endset %}[{{ out }}]
+{% set all = namespace(n=0) %}{% for i in [0, 1, 2] %}{% set all.n = all.n + scard('m' ~ i) %}{{ all.n }} {% endfor %}
+{% for i in range(3) %}{% if llen('l' ~ i) > 3 %}{% continue %}{% endif %}{{ lindex('l' ~ i, 0) }};{% endfor %}
+{% for i in range(3) %}{% for f, v in hgetall('h' ~ i)|dictsort %}{{ f }}{{ v }}{{ get('s' ~ i) }} {% endfor %}{% endfor %}
+""",
 }
 
 
@@ -92,7 +111,7 @@ class TestRandom(unittest.TestCase):
         r = random.Random(seed)
         with Web("--threads", threads, "--web-live-rate", 1000, files=SITE) as w, w.connect() as c, w.connect() as d:
             pages = [Page(w.port) for _ in range(3)]
-            fresh = Page(w.port)
+            fresh, whole = Page(w.port), Page(w.port)
             stream = Stream(w.port, "/kept")
             states, seen, end = {}, [], threading.Event()
 
@@ -116,6 +135,9 @@ class TestRandom(unittest.TestCase):
                     got = page.get(path)
                     self.assertEqual(self.content(got), self.content(wanted), f"seed {seed}, step {step}, {path}")
                     self.assertEqual(got, wanted, f"seed {seed}, step {step}, {path}")
+                wanted = whole.get("/whole")
+                for page in r.sample(pages, r.randrange(3)):
+                    self.assertEqual(page.get("/parts"), wanted, f"seed {seed}, step {step}, /parts")
             self.exec(c, ("SET", "seq", "last"))
             states[self.content(fresh.get("/fresh"))] = 400
             watcher.join(PATIENCE_S)
@@ -125,7 +147,10 @@ class TestRandom(unittest.TestCase):
             self.assertEqual(numbers, sorted(numbers, key=lambda n: (isinstance(n, str), n)), f"seed {seed}")
             self.assertTrue(all(isinstance(n, int) for n in numbers), f"seed {seed}: {numbers}")
             self.assertGreater(len(seen), 20)
-            for page in [*pages, fresh]:
+            c.send(encode("INFO", "web"))
+            info = c.exactly(int(c.line()[1:]) + 2).decode()
+            self.assertGreater(int(re.search(r"web_parts_kept:(\d+)", info)[1]), 500)
+            for page in [*pages, fresh, whole]:
                 page.close()
             stream.close()
 

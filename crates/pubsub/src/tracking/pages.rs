@@ -5,7 +5,8 @@
 //! version higher, while the key's shard is locked, so before the writer gets its reply. A cached page knows
 //! the version that its slot had before it was rendered, and is valid as long as the slot has that version.
 //! Two pages in one slot drop each other, which costs a rendering and is never wrong. So nothing needs to be
-//! registered or forgotten, and memory is bounded. The key that a site is made of has a slot of its own
+//! registered or forgotten, and memory is bounded. A part of a page that is kept by itself has a slot, too,
+//! beside that of the page. The key that a site is made of has a slot of its own
 //! ([`Pages::SITE`]), since it costs more to read than a page.
 //!
 //! Who shows a page and wants to know at once that it has changed (a live page) is a [`Watcher`], one for each
@@ -22,7 +23,7 @@ use parking_lot::{Mutex, RwLock};
 /// Set in the number of a reader that is a page.
 const PAGE: u64 = 1 << 63;
 /// Slots of pages.
-const SLOTS: usize = 1 << 16;
+const SLOTS: usize = 1 << 17;
 /// After so many milliseconds without a rendering nothing is noted any more.
 const REST_MS: i64 = 60_000;
 

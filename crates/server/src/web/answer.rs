@@ -271,8 +271,8 @@ impl Responder {
             if let Some((user, _)) = shared.web.actor(engine) {
                 self.session.set_user(user);
             }
-            let of = (&*name, params.to_vec(), Some(data));
-            match self.render(shared, thread, head, of, false) {
+            let of = (&*name, params, Some(&data));
+            match self.render(shared, thread, head, of, (false, None)) {
                 Err(status) => self.error(shared, thread, head, way, status, out),
                 Ok(made) => {
                     let body = made.rendered.body;

@@ -14,12 +14,13 @@ pub(crate) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
 impl Web {
     /// Counts that are not of one route: names and values.
-    pub(crate) fn figures(&self) -> [(&'static str, u64); 9] {
+    pub(crate) fn figures(&self) -> [(&'static str, u64); 10] {
         let (cache, access) = (&self.cache, &self.access);
         let counts = &cache.counts;
         [
             ("cache_hits", counts.hits.load(Relaxed)),
             ("renderings", counts.renderings.load(Relaxed)),
+            ("parts_kept", counts.parts_kept.load(Relaxed)),
             ("failures", counts.failures.load(Relaxed)),
             ("cache_evictions", counts.evictions.load(Relaxed)),
             ("cache_pages", cache.len() as u64),

@@ -116,10 +116,8 @@ fn read(
             thread.hold_for_page(engine);
         }
         let now = thread.cx.now;
-        let (guard, make_guard) = (None, &|| unreachable!("the site is no page"));
-        let (keys, lasts, waits) = (Vec::new(), true, false);
-        let mut store =
-            EngineStore { engine, thread, session, keys, lasts, waits, guard, make_guard };
+        let make_guard = &|| unreachable!("the site is no page");
+        let mut store = EngineStore::new(engine, thread, session, make_guard);
         let sources = files(&mut store, key, now as u64 / 1000);
         if held {
             thread.release_for_page(engine);

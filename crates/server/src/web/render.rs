@@ -14,7 +14,6 @@ use resp::Out;
 
 use super::answer::{Responder, valid};
 use super::guard::Guard;
-use super::origin::Origin;
 use super::parts::{Fresh, Way, type_of};
 use super::store::EngineStore;
 use crate::Shared;
@@ -65,7 +64,11 @@ impl Responder {
         (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
         out: &mut Out,
     ) {
-        match self.render(shared, thread, head, (name, params, None), true) {
+        // The page that is no longer valid: parts of it may be.
+        let made_by = (self.site.number, rules);
+        let earlier = shared.web.cache.get(head.target.raw).filter(|page| page.made_by == made_by);
+        let of = (name, &*params, None);
+        match self.render(shared, thread, head, of, (true, earlier.as_deref())) {
             Ok(made) if made.keeps => {
                 let page = self.keep(shared, head, (route, name, rules), made);
                 self.send_page(shared, head, way, &page, false, out);
@@ -102,6 +105,7 @@ impl Responder {
             status,
             content,
             blocks: rendered.blocks,
+            parts: rendered.parts,
             version,
             made_by: (self.site.number, rules),
             deadline_ms,
@@ -135,8 +139,9 @@ impl Responder {
             return Err(404);
         };
         let Action::Template(name) = &route.action else { return Err(404) };
-        let of = (name.as_str(), params(&route, values), None);
-        let made = self.render(shared, thread, head, of, true)?;
+        let params = params(&route, values);
+        let of = (name.as_str(), &*params, None);
+        let made = self.render(shared, thread, head, of, (true, None))?;
         let (version, deadline_ms) = (made.version, made.deadline_ms);
         let (blocks, varies) = (Arc::clone(&made.rendered.blocks), made.rendered.varies);
         if made.keeps && route.caches {
@@ -146,22 +151,38 @@ impl Responder {
     }
 
     /// Renders a template at one moment of its keys, with parameters and perhaps further names. Its live blocks
-    /// are shown as such if it is `live`. Returns the status of what went wrong.
+    /// are shown as such if it is `live`, and what did not change since the page was kept is taken from there.
+    /// Returns the status of what went wrong.
     pub(super) fn render(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
         head: &Head<'_>,
-        (name, params, data): (&str, Vec<(String, String)>, Option<serde_json::Value>),
-        live: bool,
+        (name, params, data): (&str, &[(String, String)], Option<&serde_json::Value>),
+        (live, earlier): (bool, Option<&Page>),
     ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
-        let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
+        let address = stdx::hash::hash64(head.target.raw.as_bytes());
+        let id = Pages::reader(address);
         self.session.page = id;
         shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
         self.sent.renderings += 1;
         let origin = shared.web.origin(&engine.config, self.peer, head);
+        let headers = || fields(head);
+        let asked = Asked {
+            method: head.method.name(),
+            path: &head.target.path,
+            host: &origin.host,
+            scheme: origin.scheme,
+            remote_addr: origin.ip,
+            query: head.target.query,
+            headers: &headers,
+            params,
+            data,
+            live,
+            earlier: earlier.map(Page::as_earlier),
+        };
         let now = thread.cx.now;
         let secret = || shared.web.secret.keys(engine);
         let make_guard = || Guard::new(&secret, head, &origin, now);
@@ -173,14 +194,12 @@ impl Responder {
             if held {
                 thread.hold_for_page(engine);
             }
-            let asked = Asked { live, ..asked(head, &origin, params.clone(), data.clone()) };
-            let session = &mut self.session;
-            let (keys, lasts, waits) = (Vec::new(), true, false);
-            let make_guard = &make_guard;
-            let mut store =
-                EngineStore { engine, thread, session, keys, lasts, waits, guard, make_guard };
-            let rendered = self.site.render(name, asked, &mut store);
-            let EngineStore { keys, lasts, waits, guard: used, .. } = store;
+            let mut store = EngineStore::new(engine, thread, &mut self.session, &make_guard);
+            store.guard = guard;
+            // Parts look at deadlines, which takes a shard of its own.
+            store.address = (live && !held).then_some(address);
+            let rendered = self.site.render(name, &asked, &mut store);
+            let EngineStore { keys, lasts, waits, guard: used, deadline_ms: of_parts, .. } = store;
             guard = used;
             if held {
                 thread.release_for_page(engine);
@@ -197,10 +216,13 @@ impl Responder {
             if !held && table.version(id) != version {
                 continue;
             }
+            if rendered.parts_kept > 0 {
+                shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
+            }
             let keeps = lasts && !rendered.varies && data.is_none();
             let has_end = keeps || !rendered.blocks.is_empty();
             let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
-            let deadline_ms = deadline.unwrap_or(i64::MAX);
+            let deadline_ms = deadline.unwrap_or(i64::MAX).min(of_parts);
             let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
             let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
             return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
@@ -209,25 +231,10 @@ impl Responder {
     }
 }
 
-fn asked(
-    head: &Head<'_>,
-    origin: &Origin<'_>,
-    params: Vec<(String, String)>,
-    data: Option<serde_json::Value>,
-) -> Asked {
+/// The fields of a request, by their names in lower case.
+fn fields(head: &Head<'_>) -> Vec<(String, String)> {
     let text = |(name, value): (&str, &[u8])| {
         (name.to_ascii_lowercase(), String::from_utf8_lossy(value).into_owned())
     };
-    Asked {
-        method: head.method.name(),
-        path: head.target.path.clone().into_owned(),
-        host: origin.host.to_string(),
-        scheme: origin.scheme,
-        remote_addr: origin.ip.to_string(),
-        query: head.target.query.to_owned(),
-        headers: head.fields().map(text).collect(),
-        params,
-        data,
-        live: false,
-    }
+    head.fields().map(text).collect()
 }

@@ -235,7 +235,7 @@ impl Responder {
         let site = Arc::clone(&self.site);
         let name = format!("{status}.html");
         let made = if site.has_template(&name) {
-            self.render(shared, thread, head, (&*name, Vec::new(), None), false).ok()
+            self.render(shared, thread, head, (&*name, &[], None), (false, None)).ok()
         } else {
             None
         };

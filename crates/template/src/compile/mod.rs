@@ -1,6 +1,7 @@
 //! Trees as operations: a flat list for a machine with a stack, one for the template and one for each block.
 
 mod expr;
+mod part;
 mod stmt;
 
 use std::collections::HashMap;
@@ -19,6 +20,8 @@ pub(crate) type Name = u32;
 pub(crate) struct Names {
     numbers: HashMap<Box<str>, Name>,
     texts: Vec<Word>,
+    /// How many parts of templates there are.
+    parts: u32,
 }
 
 impl Names {
@@ -151,6 +154,9 @@ pub(crate) enum Op {
     ArgMany,
     ArgNamed(Name),
     ArgManyNamed,
+    /// A part of the page begins, which the host may have kept: see [`PartSpec`].
+    Part(u32),
+    PartEnd(u32),
 }
 
 /// A template's name and text.
@@ -168,6 +174,18 @@ pub(crate) struct MacroSpec {
     pub(crate) caller: bool,
 }
 
+/// What a turn of a loop writes, if it depends on nothing but some variables and what it calls.
+pub(crate) struct PartSpec {
+    /// Its number in the engine.
+    pub(crate) number: u32,
+    /// Variables that it may read.
+    pub(crate) names: Box<[Name]>,
+    /// It reads where in the loop it is.
+    pub(crate) uses_loop: bool,
+    /// The operation behind it.
+    pub(crate) end: u32,
+}
+
 /// Operations, and what they need.
 pub(crate) struct Code {
     pub(crate) source: Arc<Source>,
@@ -178,6 +196,7 @@ pub(crate) struct Code {
     pub(crate) bigs: Vec<i128>,
     pub(crate) named: Vec<Box<[Box<str>]>>,
     pub(crate) macros: Vec<MacroSpec>,
+    pub(crate) parts: Vec<PartSpec>,
     /// A block that must be given by a template that extends.
     pub(crate) required: bool,
 }
@@ -192,6 +211,7 @@ impl Code {
             bigs: Vec::new(),
             named: Vec::new(),
             macros: Vec::new(),
+            parts: Vec::new(),
             required: false,
         }
     }

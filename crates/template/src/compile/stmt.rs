@@ -214,7 +214,9 @@ impl Compiler<'_> {
         let iterate = self.add(Op::Iterate(0));
         self.scopes.push(Scope::Loop { iterate, breaks: Vec::new() });
         self.assign(&of.target);
+        let part = self.begin_part();
         self.body(&of.body);
+        self.end_part(part, of.recursive);
         self.add(Op::Jump(iterate));
         self.land(iterate);
         if let Some(Scope::Loop { breaks, .. }) = self.scopes.pop() {

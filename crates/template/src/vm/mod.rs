@@ -9,6 +9,7 @@ mod call;
 mod frames;
 mod include;
 mod live;
+mod part;
 mod run;
 
 use std::rc::Rc;
@@ -92,6 +93,9 @@ pub(crate) struct Machine<'t, 'h> {
     extended: Vec<&'t str>,
     depth: u32,
     checked: u64,
+    /// The part that has begun: its number, and how many frames there are.
+    part: Option<(u32, usize)>,
+    part_key: Vec<u8>,
 }
 
 /// Renders a template. Returns the page.
@@ -121,6 +125,8 @@ pub(crate) fn render<'t>(
         extended: Vec::new(),
         depth: 0,
         checked: 0,
+        part: None,
+        part_key: Vec::new(),
     };
     machine.run(&template.main, 0)?;
     Ok(machine.out)

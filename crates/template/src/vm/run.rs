@@ -246,13 +246,19 @@ impl<'t> Machine<'t, '_> {
                     self.frames.enclose(closure, name, value);
                 }
             }
-            _ => self.arguments(op)?,
+            _ => self.arguments(run, op)?,
         }
         Ok(())
     }
 
-    fn arguments(&mut self, op: &Op) -> Result<()> {
+    fn arguments(&mut self, run: &mut Run<'t>, op: &Op) -> Result<()> {
         match *op {
+            Op::Part(part) => {
+                let spec = &run.code.parts[part as usize];
+                if self.begin_part(spec)? {
+                    run.pc = spec.end as usize;
+                }
+            }
             Op::ArgsNew(subject) => {
                 let mut of = Collected::default();
                 if subject {
@@ -274,6 +280,7 @@ impl<'t> Machine<'t, '_> {
             }
             Op::ArgMany => self.collect_many(false)?,
             Op::ArgManyNamed => self.collect_many(true)?,
+            Op::PartEnd(part) => self.end_part(&run.code.parts[part as usize]),
             _ => {}
         }
         Ok(())
