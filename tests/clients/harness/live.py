@@ -265,3 +265,44 @@ def fields(data):
             at += size
         out.setdefault(tag >> 3, []).append(value)
     return out
+
+
+DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
+
+
+def apply_delta(source, delta):
+    """The target of a Fossil delta, by the description of the format."""
+    at, out = 0, b""
+
+    def number():
+        nonlocal at
+        n = 0
+        while (digit := DIGITS.find(chr(delta[at]))) >= 0:
+            n, at = n * 64 + digit, at + 1
+        at += 1
+        return n, delta[at - 1 : at]
+
+    size, _ = number()
+    while True:
+        n, kind = number()
+        if kind == b";":
+            words = [int.from_bytes(out[i : i + 4].ljust(4, b"\0"), "big") for i in range(0, len(out), 4)]
+            assert len(out) == size and sum(words) & 0xFFFFFFFF == n, (source, delta)
+            return out
+        if kind == b"@":
+            start, _ = number()
+            out += source[start : start + n]
+        else:
+            out += delta[at : at + n]
+            at += n
+
+
+def whole(publications, previous=b""):
+    """The data of publications for a subscriber that takes deltas, as JSON, and which of them were deltas."""
+    data, deltas = [], []
+    for publication in publications:
+        text = publication["data"].encode()
+        deltas.append(publication.get("delta", False))
+        previous = apply_delta(previous, text) if deltas[-1] else text
+        data.append(json.loads(previous))
+    return data, deltas

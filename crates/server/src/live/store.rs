@@ -311,7 +311,11 @@ fn append(
         call(steps, &[b"del", stream_key])?;
     } else if keep.delta {
         let last = call(steps, &[b"xrevrange", stream_key, b"+", b"-", b"COUNT", b"1"])?;
-        previous = last.list().first().and_then(data_of).unwrap_or_default();
+        let is_before = |entry: &&Value| {
+            let id = entry.list().first().and_then(Value::text);
+            id.is_some_and(|id| id.split('-').next() == Some(&*(offset - 1).to_string()))
+        };
+        previous = last.list().first().filter(is_before).and_then(data_of).unwrap_or_default();
     }
     let (size, id) = (keep.size.to_string(), offset.to_string());
     let (size, id) = (size.as_bytes(), id.as_bytes());

@@ -56,6 +56,8 @@ pub(crate) struct Outlets {
     spare: Vec<Vec<u8>>,
     /// Times at which handlers want to be called. An entry that is not the outlet's own `due` is void.
     timers: BinaryHeap<Reverse<(i64, u64)>>,
+    /// When the producers want a turn, in Unix milliseconds; 0: not at all.
+    wake: i64,
 }
 
 impl Outlets {
@@ -136,9 +138,17 @@ impl Outlets {
         None
     }
 
-    /// When the next handler is to be called, in Unix milliseconds. It may be too early.
+    /// Has the producers get a turn at a time in Unix milliseconds, and not at the one asked for before; with 0
+    /// not at all.
+    pub(crate) fn wake_at(&mut self, at: i64) {
+        self.wake = at;
+    }
+
+    /// When the next handler is to be called, or the producers get a turn, in Unix milliseconds. It may be too
+    /// early.
     pub(crate) fn first_due(&self) -> Option<i64> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        let due = self.timers.peek().map(|Reverse((at, _))| *at);
+        due.into_iter().chain((self.wake > 0).then_some(self.wake)).min()
     }
 
     /// The connections.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::live::Namespace;
 use live_protocol::filter::Node;
 
+use super::batch::Arrived;
 use super::wire::Wire;
 
 /// Subscribers from which on one of them is found by a map.
@@ -28,18 +29,47 @@ pub(crate) struct Subscriber {
     pub(crate) server_side: bool,
     /// It gets publications whose tags match.
     pub(crate) filter: Option<Arc<Node>>,
+    /// Pushes name the channel by its number.
+    pub(crate) compact: bool,
+    /// It takes deltas.
+    pub(crate) delta: bool,
+    /// The offset of the publication that its client has the data of, for the next delta; 0: of none.
+    pub(crate) base: u64,
+}
+
+/// The publication that subscribers were sent last, for deltas.
+#[derive(Clone, Debug)]
+pub(crate) struct Latest {
+    pub(crate) offset: u64,
+    pub(crate) epoch: Box<str>,
+    pub(crate) data: Vec<u8>,
 }
 
 /// See the module's text.
 pub(crate) struct Channel {
     pub(crate) namespace: Arc<Namespace>,
+    /// What stands for its name in pushes: no other channel of the thread has it.
+    pub(crate) number: u64,
+    /// Kept while a subscriber takes deltas.
+    pub(crate) latest: Option<Latest>,
+    /// Publications that wait for others, and when they go out, in Unix milliseconds.
+    pub(crate) waiting: Vec<Arrived>,
+    pub(crate) flush_at: i64,
     pub(crate) subscribers: Vec<Subscriber>,
     places: Option<HashMap<u64, usize>>,
 }
 
 impl Channel {
-    pub(crate) fn new(namespace: Arc<Namespace>) -> Self {
-        Self { namespace, subscribers: Vec::new(), places: None }
+    pub(crate) fn new(namespace: Arc<Namespace>, number: u64) -> Self {
+        Self {
+            namespace,
+            number,
+            latest: None,
+            waiting: Vec::new(),
+            flush_at: 0,
+            subscribers: Vec::new(),
+            places: None,
+        }
     }
 
     pub(crate) fn add(&mut self, subscriber: Subscriber) {

@@ -111,6 +111,7 @@ impl Hub {
                 sub.recover = own.recover;
                 sub.offset = own.offset;
                 sub.epoch.clone_from(&own.epoch);
+                sub.delta.clone_from(&own.delta);
             }
             let subscribed = self.subscribe(cx, id, &sub, granted, true)?;
             result.subs.push((channel.clone(), subscribed));

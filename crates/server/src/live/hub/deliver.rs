@@ -1,32 +1,17 @@
 //! Messages of channels on their way to the subscribers of a thread: each is taken apart once, encoded once for
 //! each wire that it goes to, and appended to each subscriber's output.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::publication::from_resp;
 use ::live::{Disconnect, Unsubscribe};
 
-use super::channel::Subscriber;
-use super::wire::{WIRES, Wire};
+use super::batch::Arrived;
+use super::channel::{Latest, Subscriber};
+use super::encode::{Encoded, Shape, Shapes};
 use super::{Cx, Hub};
 use live_protocol::envelope::Envelope;
 use live_protocol::{ClientInfo, Form, Publication, Push};
-
-/// A message in the bytes of each wire that it has been sent to.
-#[derive(Default)]
-struct Encoded([Option<Vec<u8>>; WIRES]);
-
-impl Encoded {
-    fn of(&mut self, wire: Wire, channel: &str, push: &Push<'_>) -> &[u8] {
-        self.0[wire.index()].get_or_insert_with(|| {
-            let (mut message, mut framed) = (Vec::new(), Vec::new());
-            push.encode(channel, wire.form, wire.is_unidirectional(), &mut message);
-            wire.frame(&message, &mut framed);
-            framed
-        })
-    }
-}
 
 /// What becomes of a subscriber.
 enum Fate {
@@ -58,18 +43,22 @@ impl Hub {
         let Some(there) = self.channels.get(channel) else { return };
         if let Some(data) = from_resp(there.namespace.publish_from_resp, message) {
             let publication = Publication { data: data.into_owned(), ..Publication::default() };
-            self.deliver_publication(cx, channel, &publication, "");
+            let arrived = Arrived { publication, since: 0, epoch: "".into(), previous: None };
+            self.arrive(cx, channel, arrived);
         }
     }
 
     fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
-            Some(Envelope::Publication { offset, epoch, publication, .. }) => {
+            Some(Envelope::Publication { offset, epoch, previous, publication }) => {
                 let Some(mut publication) = Publication::of_protobuf(publication) else { return };
                 if offset > 0 {
                     publication.offset = offset;
                 }
-                self.deliver_publication(cx, channel, &publication, epoch);
+                let data_of = |kept: &[u8]| Publication::of_protobuf(kept).unwrap_or_default().data;
+                let previous = previous.map(data_of);
+                let (since, epoch) = (publication.offset, epoch.into());
+                self.arrive(cx, channel, Arrived { publication, since, epoch, previous });
             }
             Some(Envelope::Join(info)) => {
                 if let Some(info) = ClientInfo::of_protobuf(info) {
@@ -87,29 +76,26 @@ impl Hub {
 
     fn deliver_presence(&mut self, cx: &mut Cx<'_>, channel: &str, push: &Push<'_>) {
         let Some(there) = self.channels.get(channel) else { return };
-        let mut encoded = Encoded::default();
+        let mut encoded = Encoded::new(channel, there.number);
         for subscriber in there.subscribers.iter().filter(|s| s.push_join_leave) {
-            cx.outlets.append(subscriber.id, encoded.of(subscriber.wire, channel, push));
+            let bytes = encoded.of(subscriber, Shape::Plain, push);
+            cx.outlets.append(subscriber.id, bytes);
         }
     }
 
-    fn deliver_publication(
-        &mut self,
-        cx: &mut Cx<'_>,
-        channel: &str,
-        publication: &Publication,
-        epoch: &str,
-    ) {
-        let Some((name, there)) = self.channels.get_key_value(channel) else { return };
-        let name = Arc::clone(name);
-        let mut encoded = Encoded::default();
+    /// Sends a publication to the subscribers of this thread.
+    pub(super) fn send_out(&mut self, cx: &mut Cx<'_>, channel: &str, arrived: Arrived) {
+        let Some(there) = self.channels.get_mut(channel) else { return };
+        let Arrived { publication, since, epoch, previous } = arrived;
+        let source = source(there.latest.take(), &publication, &epoch, previous);
+        let mut encoded = Encoded::new(channel, there.number);
+        let mut shapes = Shapes::new(&publication, source.as_ref());
         let mut is_json = None;
         let mut ended = Vec::new();
-        let mut delivered = 0;
-        let _ = there;
-        let Some(there) = self.channels.get_mut(channel) else { return };
+        let (mut delivered, mut deltas) = (0, false);
         for subscriber in &mut there.subscribers {
-            match follow(subscriber, publication.offset, epoch) {
+            deltas |= subscriber.delta;
+            match follow(subscriber, (since, publication.offset), &epoch) {
                 None => continue,
                 Some(Fate::Stays) => {}
                 Some(fate) => {
@@ -126,10 +112,16 @@ impl Hub {
                 ended.push((subscriber.id, subscriber.server_side, Fate::Inappropriate));
                 continue;
             }
-            let push = Push::Publication(publication);
-            if cx.outlets.append(subscriber.id, encoded.of(subscriber.wire, &name, &push)) {
+            let (shape, shaped) = shapes.of(subscriber);
+            let bytes = encoded.of(subscriber, shape, &Push::Publication(shaped));
+            if cx.outlets.append(subscriber.id, bytes) {
                 delivered += 1;
             }
+            subscriber.base = publication.offset;
+        }
+        if deltas && publication.offset > 0 {
+            let (offset, data) = (publication.offset, publication.data);
+            there.latest = Some(Latest { offset, epoch, data });
         }
         cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
         for (id, server_side, fate) in ended {
@@ -138,7 +130,7 @@ impl Hub {
                 Fate::Inappropriate => {
                     self.disconnect(cx, id, &Disconnect::INAPPROPRIATE_PROTOCOL);
                 }
-                Fate::Insufficient => self.insufficient(cx, id, &name, server_side),
+                Fate::Insufficient => self.insufficient(cx, id, channel, server_side),
             }
         }
     }
@@ -159,8 +151,26 @@ impl Hub {
     }
 }
 
-/// Follows a subscriber's position. None: it has been sent this publication already.
-fn follow(subscriber: &mut Subscriber, offset: u64, epoch: &str) -> Option<Fate> {
+/// What a delta to a publication starts from: what was sent last, or the publication before it; none: it does not go
+/// out as a delta.
+fn source(
+    latest: Option<Latest>,
+    publication: &Publication,
+    epoch: &str,
+    previous: Option<Vec<u8>>,
+) -> Option<Latest> {
+    let data = previous?;
+    let latest = latest.filter(|latest| *latest.epoch == *epoch);
+    let before = || {
+        let offset = publication.offset.checked_sub(1).filter(|before| *before > 0)?;
+        (!data.is_empty()).then(|| Latest { offset, epoch: epoch.into(), data })
+    };
+    latest.or_else(before)
+}
+
+/// Follows a subscriber's position over the publications from one offset to another. None: it has been sent them
+/// already.
+fn follow(subscriber: &mut Subscriber, (since, offset): (u64, u64), epoch: &str) -> Option<Fate> {
     if !subscriber.positioned || offset == 0 {
         return Some(Fate::Stays);
     }
@@ -170,7 +180,7 @@ fn follow(subscriber: &mut Subscriber, offset: u64, epoch: &str) -> Option<Fate>
     if offset <= subscriber.offset {
         return None;
     }
-    if offset != subscriber.offset + 1 {
+    if since > subscriber.offset + 1 {
         return Some(Fate::Insufficient);
     }
     subscriber.offset = offset;
@@ -178,5 +188,6 @@ fn follow(subscriber: &mut Subscriber, offset: u64, epoch: &str) -> Option<Fate>
 }
 
 fn is_json_value(data: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
+    let is_text = std::str::from_utf8(data).is_ok();
+    is_text && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
 }

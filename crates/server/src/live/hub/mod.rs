@@ -4,11 +4,13 @@
 //! subscription: a channel is tapped before its position is read, messages of before are told by their offset.
 
 mod ask;
+mod batch;
 mod channel;
 mod client;
 mod commands;
 mod connect;
 mod deliver;
+mod encode;
 mod manage;
 mod subscribe;
 mod timers;
@@ -59,6 +61,10 @@ pub(crate) struct Hub {
     keyless: Vec<u64>,
     clients: HashMap<u64, Client>,
     channels: HashMap<Arc<str>, Channel>,
+    /// Channels in which publications wait for others.
+    batches: Vec<Arc<str>>,
+    /// The number of the last channel that the thread began to follow.
+    numbered: u64,
 }
 
 impl Hub {
@@ -75,6 +81,8 @@ impl Hub {
             keyless: Vec::new(),
             clients: HashMap::new(),
             channels: HashMap::new(),
+            batches: Vec::new(),
+            numbered: 0,
         })
     }
 
@@ -139,6 +147,7 @@ impl Hub {
             self.read_mail(cx, mail);
         }
         self.drain(cx);
+        self.flush_due(cx);
     }
 
     pub(super) fn options(&self) -> Arc<Options> {

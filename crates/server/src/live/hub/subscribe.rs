@@ -10,10 +10,13 @@ use ::live::{Disconnect, Error, SubscribeOptions};
 
 use super::channel::{Channel, Subscriber};
 use super::client::Subscription;
-use super::{Cx, Hub, failed, ttl};
+use super::{Cx, Hub, encode, failed, ttl};
 use crate::live::store::{Place, Span, Store};
 use live_protocol::filter::Node;
 use live_protocol::{ClientInfo, Publication, SubscribeRequest, SubscribeResult};
+
+/// The flag with which a client wants a number in place of the channel's name.
+const COMPACT: i64 = 1;
 
 impl Hub {
     /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`].
@@ -37,12 +40,16 @@ impl Hub {
             Some(tf) => Some(Arc::new(Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
             None => None,
         };
+        if !matches!(asked.delta.as_str(), "" | "fossil") {
+            return Err(Disconnect::BAD_REQUEST.into());
+        }
         if asked.kind != 0 {
             // Maps and shared polls.
             return Err(Error::NOT_AVAILABLE.into());
         }
         let info = client.info_in(&options.info);
         let wire = client.wire;
+        self.flush(cx, &asked.channel);
         let channel = self.enter(cx, &asked.channel)?;
         let begun = self.begin(cx, asked, options, &info);
         let (mut result, place) = match begun {
@@ -57,6 +64,16 @@ impl Hub {
             result.expires = true;
             result.ttl = ttl(cx.thread.cx.now, options.expire_at);
         }
+        let there = self.channels.get(&channel);
+        let compacts = there.is_some_and(|there| there.namespace.allow_channel_compaction);
+        let compact = compacts && asked.flag & COMPACT != 0;
+        result.id = there.filter(|_| compact).map_or(0, |there| there.number);
+        result.delta = options.delta_fossil && !asked.delta.is_empty();
+        let mut base = 0;
+        if result.delta {
+            base = result.publications.last().map_or(0, |last| last.offset);
+            encode::chain(&mut result.publications);
+        }
         let subscriber = Subscriber {
             id,
             wire,
@@ -66,6 +83,9 @@ impl Hub {
             push_join_leave: options.push_join_leave,
             server_side,
             filter,
+            compact,
+            delta: result.delta,
+            base,
         };
         if let Some(there) = self.channels.get_mut(&channel) {
             there.add(subscriber);
@@ -95,7 +115,8 @@ impl Hub {
         let namespace = Arc::clone(self.options.channel.find(channel)?.namespace);
         let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
-        self.channels.insert(Arc::clone(&name), Channel::new(namespace));
+        self.numbered += 1;
+        self.channels.insert(Arc::clone(&name), Channel::new(namespace, self.numbered));
         let tap = Store::tap_of(&self.live.prefix, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
         if from_resp {

@@ -172,6 +172,7 @@ impl Hub {
         let channels: Vec<_> =
             client.subscriptions.iter().map(|s| Arc::clone(&s.channel)).collect();
         for channel in channels {
+            self.flush(cx, &channel);
             let Some(there) = self.channels.get(&channel) else { continue };
             let Some(sub) = there.get(id).filter(|sub| sub.positioned) else { continue };
             let (offset, epoch, server_side) =

@@ -21,15 +21,7 @@ pub(crate) struct Wire {
     pub(crate) form: Form,
 }
 
-/// Wires that there are.
-pub(crate) const WIRES: usize = 12;
-
 impl Wire {
-    /// Its number, below [`WIRES`].
-    pub(crate) fn index(self) -> usize {
-        self.kind as usize * 2 + usize::from(self.form == Form::Protobuf)
-    }
-
     /// Whether clients cannot send commands.
     pub(crate) fn is_unidirectional(self) -> bool {
         matches!(self.kind, Kind::UniWebSocket | Kind::UniSse | Kind::UniHttpStream)
