@@ -109,6 +109,7 @@ function configuration(port, secure, gone) {
     rpc: { namespaces: called.map((name) => ({ name, ...asks(name) })) },
     proxies,
     http_api: { key: 'K' },
+    uni_sse: { enabled: true },
   };
 }
 
@@ -191,6 +192,47 @@ describe('connect', () => {
     a.connect();
     assert.equal((await ended).code, 3501);
   });
+});
+
+test('connections of one direction are asked about, too', async () => {
+  const read = async () => {
+    const answer = await fetch(`http://127.0.0.1:${web}/connection/uni_sse`, { headers: { Cookie: 'session=uni' } });
+    const reader = answer.body.getReader();
+    let text = '';
+    while (!text.includes('data: ')) text += Buffer.from((await reader.read()).value).toString();
+    await reader.cancel();
+    return JSON.parse(text.slice(text.indexOf('{')).split('\n')[0]);
+  };
+  const { connect: seen } = await read();
+  assert.deepEqual([seen.data, Object.keys(seen.subs)], [{ hello: 1 }, ['open:own']]);
+  const [{ headers, body }] = app.of('connect');
+  assert.deepEqual([headers.cookie, body.transport, body.client], ['session=uni', 'uni_sse', seen.client]);
+  app.answers.connect = () => ({ error: { code: 103, message: 'no' } });
+  assert.equal((await read()).disconnect.code, 3507);
+});
+
+test('client.concurrency lets so many commands wait at the same time', async () => {
+  const config = configuration(app.port, 1, 1);
+  config.client.concurrency = 2;
+  fs.writeFileSync(file('two.json'), JSON.stringify(config));
+  const port = await freePort();
+  const other = await start('--web-port', String(port), '--live-config', file('two.json'));
+  const [a] = await connected({}, port);
+  const waiting = {};
+  app.answers.rpc = { raw: (response, { data }) => { waiting[data] = () => response.end(`{"result": {"data": ${data}}}`); } };
+  const done = [];
+  const calls = [1, 2, 3].map(async (n) => done.push((await a.rpc('rpc:x', n)).data));
+  while (!waiting[2]) await new Promise(setImmediate);
+  waiting[2]();
+  while (!waiting[3]) await new Promise(setImmediate);
+  assert.deepEqual(app.of('rpc').map((one) => one.body.data), [1, 2, 3]);
+  waiting[3]();
+  while (done.length < 2) await new Promise(setImmediate);
+  waiting[1]();
+  await Promise.all(calls);
+  assert.deepEqual(done, [2, 3, 1]);
+  a.disconnect();
+  await other.stop();
 });
 
 describe('refresh', () => {
