@@ -98,6 +98,7 @@ fn client(tree: &Tree, findings: &mut Findings) -> Client {
         connect_include_server_time: tree.bool("connect_include_server_time"),
         history_max_publication_limit: tree.size("history_max_publication_limit"),
         recovery_max_publication_limit: tree.size("recovery_max_publication_limit"),
+        concurrency: tree.size("concurrency").max(1),
         insecure_skip_token_signature_verify: tree.bool("insecure_skip_token_signature_verify"),
         insecure: tree.bool("insecure"),
         personal_channel: personal.bool("enabled").then(|| PersonalChannel {

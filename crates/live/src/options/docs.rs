@@ -69,6 +69,11 @@ const DIFFERENCES: &str = "
   connections for good (3500). A key that is gone from its document counts for an hour and five minutes at most; in
   Centrifugo for as long as it is used. A token that names an unknown key causes one fetch in ten seconds at most.
 - Tokens: base64url is strict, `crit` in a header is refused, RSA keys have 2048 to 8192 bits.
+- Redirects of a proxy's endpoint and of a document of keys are not followed: they are another status than 200. What a
+  proxy answers has 4 MiB at most, and a document 1 MiB. An endpoint has 512 requests at one time; others wait within
+  their `timeout`, 16,384 at most, and more are refused (100).
+- Commands that wait for those before them have 1 MiB in a connection; with more it is ended (3008). Centrifugo stops
+  reading. Pings are answered meanwhile.
 - sub_refresh with an expired token is refused (109); in Centrifugo the subscription then never expires.
 - `client.connection_rate_limit` is connections in a second, as its documentation says.
 - Users of `client.user_id_http_header` have their personal channel, too.

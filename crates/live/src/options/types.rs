@@ -77,6 +77,8 @@ pub struct Client {
     pub channel_limit: usize,
     /// Most bytes that wait for a connection; then it is [`Disconnect::SLOW`].
     pub queue_max_size: usize,
+    /// Commands of a connection that may wait for an application at the same time; at least 1.
+    pub concurrency: usize,
     /// Time between refreshes of a client's presence.
     pub presence_update_interval: Duration,
     /// Time between checks of a subscription's position; `None`: no checks.

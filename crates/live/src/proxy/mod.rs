@@ -9,12 +9,14 @@
 //! the second, and replies with the response's JSON: `FCALL name 0 publish '{…}'`.
 
 mod answer;
+mod forwards;
 mod request;
 
 pub use answer::{
     ConnectAnswer, PublishAnswer, Refreshed, Retry, connect, publish, refresh, rpc, sub_refresh,
     subscribe,
 };
+pub use forwards::Forwards;
 pub use request::{Caller, Event, headers, request};
 
 /// What came of a question.

@@ -121,9 +121,15 @@ impl Jwks {
         waits.map(|document| document.failed.as_ref().map_or(0, |(_, until)| *until)).min()
     }
 
-    /// Takes the result of a fetch: the document, or why it could not be fetched.
-    pub fn update(&mut self, url: &str, result: Result<&[u8], String>, now_ms: i64) {
-        let Some(document) = self.documents.get_mut(url) else { return };
+    /// Takes the result of a fetch: the document, or why it could not be fetched. Returns why there are no new keys,
+    /// for logs.
+    pub fn update(
+        &mut self,
+        url: &str,
+        result: Result<&[u8], String>,
+        now_ms: i64,
+    ) -> Option<String> {
+        let document = self.documents.get_mut(url)?;
         document.is_fetching = false;
         match result.and_then(parse) {
             Ok(keys) => {
@@ -132,12 +138,14 @@ impl Jwks {
                 // What was asked for and is not there is known not to be there.
                 let missing = wanted.into_keys().filter(|kid| !document.keys.contains_key(kid));
                 document.unknown = missing.map(|kid| (kid, now_ms + UNKNOWN_MS)).collect();
+                None
             }
             Err(why) => {
                 document.failures = document.failures.saturating_add(1);
                 let pause =
                     PAUSE_MS.saturating_mul(1 << (document.failures - 1).min(10)).min(PAUSE_MAX_MS);
-                document.failed = Some((why, now_ms + pause));
+                document.failed = Some((why.clone(), now_ms + pause));
+                Some(why)
             }
         }
     }

@@ -102,6 +102,12 @@ impl Verifier {
         !self.jwks.is_empty() || self.hmac.is_some() || self.rsa.is_some() || self.ecdsa.is_some()
     }
 
+    /// Whether keys are those of documents that are fetched.
+    #[must_use]
+    pub fn fetches(&self) -> bool {
+        !self.jwks.is_empty()
+    }
+
     /// Verifies the token of a connection. `now_ms` is the Unix clock in milliseconds; `lookup` finds keys of JWKS
     /// documents; `skip_signature` is for tests alone.
     ///

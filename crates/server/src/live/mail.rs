@@ -4,6 +4,7 @@ use engine::{Engine, Job, Message};
 
 use super::Live;
 use ::live::api::{DisconnectUser, Refresh, Subscribe, Unsubscribe};
+use ::live::proxy::Outcome;
 use live_protocol::Command;
 
 /// What a hub is told by others.
@@ -11,6 +12,10 @@ use live_protocol::Command;
 pub(crate) enum Mail {
     /// Commands of one of its clients, which came by a request of their own.
     Commands(u64, Vec<Command>),
+    /// The outcome of a question that a client's command has asked, by its number.
+    Answered(u64, u64, Outcome),
+    /// Keys of tokens have arrived, or could not be had.
+    Keys,
     Subscribe(Subscribe),
     Unsubscribe(Unsubscribe),
     Disconnect(DisconnectUser),

@@ -13,6 +13,7 @@
 //! server that uses this one as its Redis. Rules and options are in the crate `live`.
 
 mod api;
+mod http;
 mod hub;
 mod mail;
 mod store;
@@ -21,13 +22,15 @@ mod value;
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 use ::live::Options;
+use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
 use engine::{Engine, log};
+use live_http::Asker;
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use api::commands;
@@ -45,6 +48,10 @@ pub(crate) struct Live {
     /// This server, among several.
     pub(crate) node: String,
     pub(crate) jwks: Mutex<Jwks>,
+    /// Asks applications, from the first question on.
+    asker: OnceLock<Result<Asker, String>>,
+    /// The headers that questions need, by the options of which they are.
+    forwards: Mutex<Option<(Arc<Options>, Arc<Forwards>)>>,
     /// Sessions of connections that get their commands by requests: thread and client number.
     sessions: Mutex<HashMap<Box<str>, (usize, u64)>>,
     mail: Mutex<Vec<Vec<Mail>>>,
@@ -75,6 +82,8 @@ impl Live {
             prefix: PREFIX.to_owned(),
             node: new_uuid(),
             jwks: Mutex::default(),
+            asker: OnceLock::new(),
+            forwards: Mutex::default(),
             sessions: Mutex::default(),
             mail: Mutex::default(),
             channels: Mutex::default(),

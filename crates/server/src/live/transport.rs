@@ -11,8 +11,8 @@ use resp::Out;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::hub::Cx;
 use super::hub::wire::{Kind, Wire};
+use super::hub::{Cx, Fields};
 use super::mail::Mail;
 use super::{Hub, Live, api};
 use crate::Shared;
@@ -197,8 +197,8 @@ impl Request<'_, '_> {
             Kind::UniWebSocket => self.options.uni_websocket.websocket.message_max,
             _ => self.options.websocket.message_max,
         };
-        let decoder = Decoder::default();
-        After::Streams(Box::new(Socket { wire: Wire { kind, form }, decoder, max }), cap)
+        let (decoder, http) = (Decoder::default(), self.forwarded());
+        After::Streams(Box::new(Socket { wire: Wire { kind, form }, decoder, max, http }), cap)
     }
 
     fn begin_http(&mut self, kind: Kind, cap: usize) -> After {
@@ -245,7 +245,16 @@ impl Request<'_, '_> {
         if sse {
             buf.extend_from_slice(b"\r\n");
         }
-        After::Streams(Box::new(Response { wire: Wire { kind, form }, first }), cap)
+        let http = self.forwarded();
+        After::Streams(Box::new(Response { wire: Wire { kind, form }, first, http }), cap)
+    }
+
+    /// The headers that applications are sent.
+    fn forwarded(&self) -> Fields {
+        let live = self.shared.live.as_ref();
+        live.map_or_else(Fields::new, |live| {
+            live.forwards(&self.options).of_request(self.head.fields())
+        })
     }
 
     /// Commands for a stream, by a request of their own.
@@ -333,6 +342,7 @@ struct Socket {
     wire: Wire,
     decoder: Decoder,
     max: usize,
+    http: Fields,
 }
 
 impl Socket {
@@ -362,7 +372,8 @@ impl Socket {
 impl Streaming for Socket {
     fn begin(&mut self, at: &mut At<'_>) {
         let (wire, id) = (self.wire, at.id);
-        with_hub(at, |hub, cx| hub.open(cx, id, wire));
+        let http = std::mem::take(&mut self.http);
+        with_hub(at, |hub, cx| hub.open(cx, id, wire, http));
     }
 
     fn input(&mut self, at: &mut At<'_>, bytes: &[u8]) -> usize {
@@ -419,14 +430,16 @@ impl Streaming for Socket {
 struct Response {
     wire: Wire,
     first: Vec<Command>,
+    http: Fields,
 }
 
 impl Streaming for Response {
     fn begin(&mut self, at: &mut At<'_>) {
         let (wire, id) = (self.wire, at.id);
         let first = std::mem::take(&mut self.first);
+        let http = std::mem::take(&mut self.http);
         with_hub(at, |hub, cx| {
-            hub.open(cx, id, wire);
+            hub.open(cx, id, wire, http);
             hub.commands(cx, id, first);
         });
     }

@@ -28,8 +28,9 @@ pub(super) const CLIENT: &[Row] = &[
     int("queue_max_size", "Most bytes that wait for a connection (3008).").default("1048576"),
     duration("presence_update_interval", "Time between refreshes of a client's presence.")
         .default("27s"),
-    int("concurrency", "Commands of a connection that run at the same time.").listed(
-        "commands that wait for others do not hold up the connection's other commands anyway",
+    int(
+        "concurrency",
+        "Commands of a connection that may wait for an application at the same time; 0 and 1: one after the other.",
     ),
     duration("channel_position_check_delay", "Time between checks of a position (2500, 3010).")
         .default("40s"),

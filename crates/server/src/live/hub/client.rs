@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::live::SubscribeOptions;
 use ::live::limit::Limiter;
 
+use super::waits::Waits;
 use super::wire::Wire;
 use live_protocol::ClientInfo;
 
@@ -17,9 +18,20 @@ pub(crate) struct Subscription {
     pub(crate) client_side_refresh: bool,
     /// In seconds of the Unix clock; 0: never.
     pub(crate) expire_at: i64,
+    /// The application is being asked whether it lives on.
+    pub(crate) refreshing: bool,
     pub(crate) info: Box<[u8]>,
     pub(crate) presence: bool,
     pub(crate) join_leave: bool,
+}
+
+/// Headers that the application is sent, by the options of proxies.
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
+    /// Of the request that has begun the connection.
+    pub(crate) http: Vec<(String, String)>,
+    /// Of the connect command.
+    pub(crate) emulated: Vec<(String, String)>,
 }
 
 /// A connection.
@@ -41,6 +53,12 @@ pub(crate) struct Client {
     /// The client refreshes the connection; otherwise the server asks the application.
     pub(crate) client_side_refresh: bool,
     pub(crate) limiter: Limiter,
+    /// None: no header is sent on.
+    pub(crate) headers: Option<Box<Headers>>,
+    /// None: no command waits.
+    pub(super) waits: Option<Box<Waits>>,
+    /// The application is being asked whether the connection lives on.
+    pub(crate) refreshing: bool,
     pub(crate) subscriptions: Vec<Subscription>,
     /// In seconds of the Unix clock; 0: never.
     pub(crate) expire_at: i64,
@@ -82,6 +100,9 @@ impl Client {
 
     /// When it has expired for good, or the application is to be asked; 0: never.
     pub(crate) fn over_at(&self, grace: i64) -> i64 {
+        if self.refreshing {
+            return 0;
+        }
         late(self.expire_at, if self.client_side_refresh { grace } else { 0 })
     }
 
@@ -109,6 +130,9 @@ pub(crate) fn late(expire_at: i64, grace: i64) -> i64 {
 impl Subscription {
     /// As for a connection.
     pub(crate) fn over_at(&self, grace: i64) -> i64 {
+        if self.refreshing {
+            return 0;
+        }
         late(self.expire_at, if self.client_side_refresh { grace } else { 0 })
     }
 
@@ -122,6 +146,7 @@ impl Subscription {
             server_side,
             client_side_refresh,
             expire_at: options.expire_at,
+            refreshing: false,
             info: options.info.clone().into(),
             presence: options.presence,
             join_leave: options.join_leave,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::code::Refusal;
-use ::live::permission::{self, Asked, Step};
-use ::live::proxy::{self, Event};
+use ::live::permission::{self, Asked, Step, Subscription as Granted};
+use ::live::proxy::Event;
 use ::live::rpc::{self, Call};
 use ::live::{Disconnect, Error};
 
+use super::ask::{Done, Then};
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Span};
 use live_protocol::{
@@ -17,23 +18,12 @@ use live_protocol::{
 };
 
 impl Hub {
-    /// Executes commands of a client, in their order.
-    pub(crate) fn commands(&mut self, cx: &mut Cx<'_>, id: u64, commands: Vec<Command>) {
-        for command in commands {
-            let Some(client) = self.clients.get(&id) else { return };
-            if client.unusable {
-                return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
-            }
-            self.command(cx, id, command);
-        }
-    }
-
     /// A client has sent what is no command.
     pub(crate) fn malformed(&mut self, cx: &mut Cx<'_>, id: u64) {
         self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
     }
 
-    fn command(&mut self, cx: &mut Cx<'_>, id: u64, command: Command) {
+    pub(super) fn command(&mut self, cx: &mut Cx<'_>, id: u64, command: Command) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let now = cx.thread.cx.now;
         let is_connect = matches!(command.method, Method::Connect(_));
@@ -49,46 +39,64 @@ impl Hub {
             client.pong_until = 0;
             return self.schedule(cx, id);
         }
-        let number = command.id;
         if let Err(error) =
             client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now)
         {
-            return self.refuse(cx, id, number, error.into());
+            return self.refuse(cx, id, command.id, error.into());
         }
-        let done = match command.method {
-            Method::Connect(asked) => {
-                let done = self.connect(cx, id, number, &asked);
-                if let (Err(_), Some(client)) = (&done, self.clients.get_mut(&id)) {
-                    client.unusable = true;
-                }
-                done.map(|()| None)
-            }
-            Method::Subscribe(asked) => {
-                self.subscribe_command(cx, id, number, &asked).map(|()| None)
-            }
+        self.execute(cx, id, command);
+    }
+
+    /// Executes a command that may be.
+    pub(super) fn execute(&mut self, cx: &mut Cx<'_>, id: u64, command: Command) {
+        let number = command.id;
+        let connects = matches!(command.method, Method::Connect(_));
+        let done = match &command.method {
+            Method::Connect(asked) => self.connect(cx, id, number, asked),
+            Method::Subscribe(asked) => self.subscribe_command(cx, id, number, asked),
             Method::Unsubscribe(asked) => {
                 self.unsubscribe_command(cx, id, &asked.channel).map(Some)
             }
-            Method::Publish(asked) => self.publish_command(cx, id, &asked).map(Some),
+            Method::Publish(asked) => self.publish_command(cx, id, number, asked),
             Method::Presence(asked) => {
                 self.presence_command(cx, id, &asked.channel, false).map(Some)
             }
             Method::PresenceStats(asked) => {
                 self.presence_command(cx, id, &asked.channel, true).map(Some)
             }
-            Method::History(asked) => self.history_command(cx, id, &asked).map(Some),
-            Method::Refresh(token) => self.refresh(cx, id, &token).map(Some),
+            Method::History(asked) => self.history_command(cx, id, asked).map(Some),
+            Method::Refresh(token) => self.refresh(cx, id, token).map(Some),
             Method::SubRefresh(asked) => {
                 self.sub_refresh(cx, id, &asked.channel, &asked.token).map(Some)
             }
-            Method::Rpc(asked) => self.rpc_command(cx, id, &asked).map(Some),
+            Method::Rpc(asked) => self.rpc_command(cx, id, number, asked),
             Method::Send(_) => Err(Disconnect::NOT_AVAILABLE.into()),
             Method::Ping | Method::None => Err(Disconnect::BAD_REQUEST.into()),
         };
+        if std::mem::take(&mut self.misses_key) && done.is_err() {
+            return self.wait_for_key(id, command);
+        }
+        self.done(cx, id, number, connects, done);
+    }
+
+    /// Replies to a command that is done.
+    pub(super) fn done(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        number: u32,
+        connects: bool,
+        done: Done,
+    ) {
         match done {
             Ok(Some(result)) => self.reply(cx, id, number, result),
             Ok(None) => {}
-            Err(refusal) => self.refuse(cx, id, number, refusal),
+            Err(refusal) => {
+                if let Some(client) = self.clients.get_mut(&id).filter(|_| connects) {
+                    client.unusable = true;
+                }
+                self.refuse(cx, id, number, refusal);
+            }
         }
     }
 
@@ -98,8 +106,8 @@ impl Hub {
         id: u64,
         number: u32,
         asked: &SubscribeRequest,
-    ) -> Result<(), Refusal> {
-        let Some(client) = self.clients.get(&id) else { return Ok(()) };
+    ) -> Done {
+        let Some(client) = self.clients.get(&id) else { return Ok(None) };
         let options = Arc::clone(&self.options);
         let wish = Asked {
             channel: &asked.channel,
@@ -114,22 +122,33 @@ impl Hub {
             Step::Allowed(granted) => granted,
             Step::Token => {
                 let token = self.subscription_token(cx, &asked.token);
+                let Some(client) = self.clients.get(&id) else { return Ok(None) };
                 permission::subscribe_with_token(&options, who(client), &wish, token)?
             }
             Step::Proxy(proxy) => {
                 let (channel, token) = (&*asked.channel, &*asked.token);
                 let event = Event::Subscribe { channel, token, data: &asked.data.0 };
-                let outcome = self.ask(cx, id, &proxy, &event);
-                let namespace = options.channel.find(channel)?.namespace;
-                let granted = proxy::subscribe(namespace, &proxy, &outcome)?;
-                permission::subscribe_with_proxy(namespace, granted)
+                let then = Then::Subscribe(Box::new(asked.clone()));
+                return self.ask(cx, id, (number, &proxy), &event, then);
             }
         };
+        self.subscribe_with(cx, id, number, asked, &granted).map(|()| None)
+    }
+
+    /// Subscribes a client that may subscribe, and replies.
+    pub(super) fn subscribe_with(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        number: u32,
+        asked: &SubscribeRequest,
+        granted: &Granted,
+    ) -> Result<(), Refusal> {
         let now = cx.thread.cx.now;
         if granted.options.expire_at > 0 && granted.options.expire_at < now / 1000 {
             return Err(Error::EXPIRED.into());
         }
-        let result = self.subscribe(cx, id, asked, &granted, false)?;
+        let result = self.subscribe(cx, id, asked, granted, false)?;
         self.reply(cx, id, number, ReplyResult::Subscribe(Box::new(result)));
         self.joined(cx, id, &asked.channel);
         self.drain(cx);
@@ -154,8 +173,9 @@ impl Hub {
         &mut self,
         cx: &mut Cx<'_>,
         id: u64,
+        number: u32,
         asked: &PublishRequest,
-    ) -> Result<ReplyResult, Refusal> {
+    ) -> Done {
         let Some(client) = self.clients.get(&id) else {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
@@ -168,27 +188,30 @@ impl Hub {
         let step =
             permission::publish(&options, who(client), &asked.channel, &asked.data.0, there)?;
         let info = client.info_in(sub.map_or(&[], |sub| &sub.info));
-        let mut publication =
+        let publication =
             Publication { data: asked.data.0.clone(), info: Some(info), ..Publication::default() };
-        let keep = match step {
-            Step::Allowed(plan) => Keep::of(&plan),
+        match step {
+            Step::Allowed(plan) => {
+                self.publish_with(cx, &asked.channel, &publication, &Keep::of(&plan)).map(Some)
+            }
             Step::Proxy(proxy) => {
                 let event = Event::Publish { channel: &asked.channel, data: &asked.data.0 };
-                let outcome = self.ask(cx, id, &proxy, &event);
-                let namespace = options.channel.find(&asked.channel)?.namespace;
-                let answer = proxy::publish(namespace, &proxy, &outcome)?;
-                publication.data = answer.data.unwrap_or(publication.data);
-                publication.tags = answer.tags;
-                Keep {
-                    idempotency_key: answer.idempotency_key,
-                    version: answer.version,
-                    version_epoch: answer.version_epoch,
-                    ..Keep::of(&answer.plan)
-                }
+                let then = Then::Publish(asked.channel.clone(), Box::new(publication));
+                self.ask(cx, id, (number, &proxy), &event, then)
             }
-            Step::Token => return Err(Error::NOT_AVAILABLE.into()),
-        };
-        if let Err(why) = self.store(cx).publish(&asked.channel, &publication, &keep) {
+            Step::Token => Err(Error::NOT_AVAILABLE.into()),
+        }
+    }
+
+    /// Publishes what a client may publish.
+    pub(super) fn publish_with(
+        &mut self,
+        cx: &mut Cx<'_>,
+        channel: &str,
+        publication: &Publication,
+        keep: &Keep,
+    ) -> Result<ReplyResult, Refusal> {
+        if let Err(why) = self.store(cx).publish(channel, publication, keep) {
             return Err(failed(cx, &why).into());
         }
         cx.shared.engine.live.published.fetch_add(1, Relaxed);
@@ -197,18 +220,12 @@ impl Hub {
         Ok(ReplyResult::Publish)
     }
 
-    fn rpc_command(
-        &mut self,
-        cx: &mut Cx<'_>,
-        id: u64,
-        asked: &RpcRequest,
-    ) -> Result<ReplyResult, Refusal> {
+    fn rpc_command(&mut self, cx: &mut Cx<'_>, id: u64, number: u32, asked: &RpcRequest) -> Done {
         match rpc::call(&self.options, &asked.method)? {
-            Call::Ping => Ok(ReplyResult::Rpc(b"{}".to_vec())),
+            Call::Ping => Ok(Some(ReplyResult::Rpc(b"{}".to_vec()))),
             Call::Proxy(proxy) => {
                 let event = Event::Rpc { method: &asked.method, data: &asked.data.0 };
-                let outcome = self.ask(cx, id, &proxy, &event);
-                Ok(ReplyResult::Rpc(proxy::rpc(&proxy, &outcome)?))
+                self.ask(cx, id, (number, &proxy), &event, Then::Rpc)
             }
         }
     }

@@ -7,10 +7,11 @@ use ::live::api::{DisconnectUser, Target};
 use ::live::code::Refusal;
 use ::live::connect::{self, Asked, Plan};
 use ::live::permission::{self, Step, Subscription as Granted};
-use ::live::proxy::{self, Event};
+use ::live::proxy::Event;
 use ::live::token::{ConnectToken, SubscribeToken, TokenError};
 use ::live::{Disconnect, Error};
 
+use super::ask::{Done, Then};
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
 use live_protocol::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
@@ -23,17 +24,66 @@ impl Hub {
         id: u64,
         command: u32,
         asked: &ConnectRequest,
-    ) -> Result<(), Refusal> {
-        let Some(client) = self.clients.get(&id) else { return Ok(()) };
+    ) -> Done {
+        let options = self.options();
+        let emulated = self.live.forwards(&options);
+        let emulated =
+            emulated.of_command(asked.headers.iter().map(|(name, value)| (&**name, &**value)));
+        let Some(client) = self.clients.get_mut(&id) else { return Ok(None) };
         if client.connected {
             return Err(Disconnect::BAD_REQUEST.into());
         }
-        let options = Arc::clone(&self.options);
+        if !emulated.is_empty() {
+            client.headers.get_or_insert_default().emulated = emulated;
+        }
         let limit = options.client.connection_limit;
         if limit > 0 && cx.shared.engine.live.clients.load(Relaxed) >= limit as u64 {
             return Err(Disconnect::CONNECTION_LIMIT.into());
         }
-        let mut plan = self.plan(cx, id, asked)?;
+        let channels: Vec<&str> = asked.subs.keys().map(String::as_str).collect();
+        let wish = self.wish(id, asked, &channels);
+        let plan = match connect::begin(&options, &wish)? {
+            Step::Allowed(plan) => plan,
+            Step::Token => {
+                let token = self.connection_token(cx, &asked.token);
+                connect::with_token(&options, &self.wish(id, asked, &channels), token)?
+            }
+            Step::Proxy(proxy) => {
+                let (name, version) = (&*asked.name, &*asked.version);
+                let event =
+                    Event::Connect { data: &asked.data.0, name, version, channels: &channels };
+                let then = Then::Connect(Box::new(asked.clone()));
+                return self.ask(cx, id, (command, &proxy), &event, then);
+            }
+        };
+        self.connect_with(cx, id, command, asked, plan).map(|()| None)
+    }
+
+    /// What a connect command asks for.
+    pub(super) fn wish<'a>(
+        &'a self,
+        id: u64,
+        asked: &'a ConnectRequest,
+        channels: &'a [&'a str],
+    ) -> Asked<'a> {
+        let named = self.options.client.user_id_http_header.as_deref().and_then(|name| {
+            let headers = self.clients.get(&id)?.headers.as_deref()?;
+            let mut all = headers.http.iter();
+            all.find(|(known, _)| known == name).map(|(_, user)| &**user)
+        });
+        Asked { token: &asked.token, channels, user_header: named }
+    }
+
+    /// Connects a client that somebody knows.
+    pub(super) fn connect_with(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        command: u32,
+        asked: &ConnectRequest,
+        mut plan: Plan,
+    ) -> Result<(), Refusal> {
+        let options = self.options();
         let now = cx.thread.cx.now;
         let same = |client: &&super::Client| client.connected && *client.user == *plan.user;
         // Counted only if it counts: it looks at all clients.
@@ -120,48 +170,48 @@ impl Hub {
         self.live.post_all(&cx.shared.engine, &others);
     }
 
-    /// What the connection is made with.
-    fn plan(&mut self, cx: &mut Cx<'_>, id: u64, asked: &ConnectRequest) -> Result<Plan, Refusal> {
-        let options = Arc::clone(&self.options);
-        let channels: Vec<&str> = asked.subs.keys().map(String::as_str).collect();
-        let wish = Asked { token: &asked.token, channels: &channels, user_header: None };
-        match connect::begin(&options, &wish)? {
-            Step::Allowed(plan) => Ok(plan),
-            Step::Token => {
-                let token = self.connection_token(cx, &asked.token);
-                connect::with_token(&options, &wish, token)
-            }
-            Step::Proxy(proxy) => {
-                let (name, version) = (&*asked.name, &*asked.version);
-                let event =
-                    Event::Connect { data: &asked.data.0, name, version, channels: &channels };
-                let outcome = self.ask(cx, id, &proxy, &event);
-                let answer = proxy::connect(&options, &proxy, &outcome)?;
-                connect::with_proxy(&options, &wish, answer)
-            }
-        }
-    }
-
-    fn connection_token(&self, cx: &Cx<'_>, token: &str) -> Result<ConnectToken, TokenError> {
+    fn connection_token(&mut self, cx: &Cx<'_>, token: &str) -> Result<ConnectToken, TokenError> {
         let client = &self.options.client;
+        let (verifier, skip) = (&client.token, client.insecure_skip_token_signature_verify);
         let now = cx.thread.cx.now;
-        let mut jwks = self.live.jwks.lock();
-        let mut lookup = |name: &_| jwks.lookup(name, now);
-        let skip = client.insecure_skip_token_signature_verify;
-        available(client.token.connection(token, now, skip, &mut lookup))
+        let mut lookup = |name: &_| self.live.jwks.lock().lookup(name, now);
+        let verified = verifier.connection(token, now, skip, &mut lookup);
+        let fetches = verifier.fetches();
+        self.available(cx, verified, fetches)
     }
 
     pub(super) fn subscription_token(
-        &self,
+        &mut self,
         cx: &Cx<'_>,
         token: &str,
     ) -> Result<SubscribeToken, TokenError> {
         let client = &self.options.client;
-        let now = cx.thread.cx.now;
-        let mut jwks = self.live.jwks.lock();
-        let mut lookup = |name: &_| jwks.lookup(name, now);
+        let verifier = &client.subscription_token;
         let skip = client.insecure_skip_token_signature_verify;
-        available(client.subscription_token.subscription(token, now, skip, &mut lookup))
+        let now = cx.thread.cx.now;
+        let mut lookup = |name: &_| self.live.jwks.lock().lookup(name, now);
+        let verified = verifier.subscription(token, now, skip, &mut lookup);
+        let fetches = verifier.fetches();
+        self.available(cx, verified, fetches)
+    }
+
+    /// Has keys fetched that are needed. A token whose key is not there yet makes its command wait.
+    fn available<T>(
+        &mut self,
+        cx: &Cx<'_>,
+        verified: Result<T, TokenError>,
+        fetches: bool,
+    ) -> Result<T, TokenError> {
+        if fetches {
+            self.live.fetch_keys(&cx.shared.engine);
+        }
+        verified.map_err(|error| match error {
+            TokenError::Wait(key) => {
+                self.misses_key = true;
+                TokenError::Unavailable(format!("the key {:?} is being fetched", key.kid))
+            }
+            other => other,
+        })
     }
 
     /// A refresh command.
@@ -215,6 +265,9 @@ impl Hub {
             return Err(Error::BAD_REQUEST.into());
         }
         let token = self.subscription_token(cx, token);
+        let Some(client) = self.clients.get(&id) else {
+            return Err(Disconnect::CONNECTION_CLOSED.into());
+        };
         let token = permission::sub_refresh(who(client), channel, token)?;
         let now = cx.thread.cx.now;
         if token.expire_at > 0 && token.expire_at < now / 1000 {
@@ -232,14 +285,4 @@ impl Hub {
             ttl: if expires { ttl(now, token.expire_at) } else { 0 },
         })
     }
-}
-
-/// A key that is not there yet cannot be waited for here: the client tries again.
-fn available<T>(verified: Result<T, TokenError>) -> Result<T, TokenError> {
-    verified.map_err(|error| match error {
-        TokenError::Wait(key) => {
-            TokenError::Unavailable(format!("the key {:?} is being fetched", key.kid))
-        }
-        other => other,
-    })
 }

@@ -23,6 +23,8 @@ impl Hub {
     pub(super) fn read_mail(&mut self, cx: &mut Cx<'_>, mail: Mail) {
         match mail {
             Mail::Commands(id, commands) => self.commands(cx, id, commands),
+            Mail::Answered(id, number, outcome) => self.answered(cx, id, number, &outcome),
+            Mail::Keys => self.keys_arrived(cx),
             Mail::Subscribe(asked) => self.subscribe_by_api(cx, &asked),
             Mail::Unsubscribe(asked) => self.unsubscribe_by_api(cx, &asked),
             Mail::Disconnect(asked) => {

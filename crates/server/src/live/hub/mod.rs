@@ -14,6 +14,7 @@ mod encode;
 mod manage;
 mod subscribe;
 mod timers;
+mod waits;
 pub(super) mod wire;
 
 use std::collections::HashMap;
@@ -27,7 +28,7 @@ use ::live::{Disconnect, Error, Options, Unsubscribe};
 use engine::{Session, Thread};
 
 use self::channel::Channel;
-use self::client::{Client, Grace};
+use self::client::{Client, Grace, Headers};
 use self::wire::Wire;
 use super::Live;
 use super::store::Store;
@@ -42,11 +43,22 @@ pub(crate) struct Cx<'a> {
     pub(crate) outlets: &'a mut Outlets,
 }
 
+/// Headers of HTTP that are kept of a request.
+pub(crate) type Fields = Vec<(String, String)>;
+
 /// See the module's text.
 pub(crate) struct Hub {
     live: Arc<Live>,
     options: Arc<Options>,
     session: Session,
+    /// As whom functions that decide run.
+    functions: Session,
+    /// Questions that were asked over HTTP.
+    questions: u64,
+    /// A token was looked at whose key is being fetched.
+    misses_key: bool,
+    /// Clients with commands that wait for a key.
+    keyless: Vec<u64>,
     clients: HashMap<u64, Client>,
     channels: HashMap<Arc<str>, Channel>,
     /// Channels in which publications wait for others.
@@ -63,6 +75,10 @@ impl Hub {
             live: Arc::clone(live),
             options: live.options(),
             session: Session::inner(&shared.engine, thread.index),
+            functions: Session::inner(&shared.engine, thread.index),
+            questions: 0,
+            misses_key: false,
+            keyless: Vec::new(),
             clients: HashMap::new(),
             channels: HashMap::new(),
             batches: Vec::new(),
@@ -70,8 +86,8 @@ impl Hub {
         })
     }
 
-    /// A connection has become a live one.
-    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, id: u64, wire: Wire) {
+    /// A connection has become a live one, by a request with these headers.
+    pub(crate) fn open(&mut self, cx: &mut Cx<'_>, id: u64, wire: Wire, http: Fields) {
         let now = cx.thread.cx.now;
         let stale = self.options.client.stale_close_delay;
         let session: Box<str> = if wire.is_emulated() || wire.is_unidirectional() {
@@ -93,6 +109,9 @@ impl Hub {
             meta: None,
             client_side_refresh: true,
             limiter: Limiter::default(),
+            headers: (!http.is_empty()).then(|| Box::new(Headers { http, emulated: Vec::new() })),
+            waits: None,
+            refreshing: false,
             subscriptions: Vec::new(),
             expire_at: 0,
             stale_at: stale.map_or(0, |delay| now + delay.as_millis() as i64),

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use ::live::proxy::{self, Event, Retry};
+use ::live::options::Proxy;
+use ::live::proxy::{self, Event, Outcome, Retry};
 use ::live::{Disconnect, Unsubscribe};
 
+use super::ask::Then;
 use super::{Cx, Hub, failed};
 use crate::live::store::Span;
 
@@ -30,13 +32,9 @@ impl Hub {
         let (pings, refreshes, checks) =
             (is_due(client.ping_at), is_due(client.presence_at), is_due(client.check_at));
         for (channel, server_side) in over {
-            if self.ask_to_sub_refresh(cx, id, &channel) {
-                continue;
+            if !self.ask_to_sub_refresh(cx, id, &channel) {
+                self.subscription_expired(cx, id, &channel, server_side);
             }
-            if server_side {
-                return self.disconnect(cx, id, &Disconnect::SUBSCRIPTION_EXPIRED);
-            }
-            self.end_subscription(cx, id, &channel, &Unsubscribe::EXPIRED);
         }
         if pings {
             self.ping(cx, id, now);
@@ -50,46 +48,89 @@ impl Hub {
         self.schedule(cx, id);
     }
 
-    /// Asks the application whether a connection lives on, if it is to be asked.
+    /// Asks the application whether a connection lives on, if it is to be asked. Returns whether it is.
     fn ask_to_refresh(&mut self, cx: &mut Cx<'_>, id: u64) -> bool {
         let Some(proxy) = self.options.client.refresh_proxy.clone() else { return false };
-        if self.clients.get(&id).is_none_or(|client| client.client_side_refresh) {
-            return false;
-        }
-        let outcome = self.ask(cx, id, &proxy, &Event::Refresh);
+        let client = self.clients.get_mut(&id).filter(|client| !client.client_side_refresh);
+        let Some(client) = client else { return false };
+        client.refreshing = true;
+        self.ask(cx, id, (0, &proxy), &Event::Refresh, Then::Refresh).is_ok()
+    }
+
+    /// The application has said whether a connection lives on.
+    pub(super) fn refreshed(&mut self, cx: &mut Cx<'_>, id: u64, proxy: &Proxy, outcome: &Outcome) {
         let now = cx.thread.cx.now / 1000;
-        let Ok(Retry::Refreshed(refreshed)) = proxy::refresh(&proxy, &outcome, now) else {
-            return false;
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.refreshing = false;
+        let expired = match proxy::refresh(proxy, outcome, now) {
+            Ok(Retry::Refreshed(refreshed)) => {
+                client.expire_at = refreshed.expire_at;
+                if !refreshed.info.is_empty() {
+                    client.info = refreshed.info.into();
+                }
+                if let Some(meta) = refreshed.meta {
+                    client.meta = Some(meta.into());
+                }
+                client.expire_at != 0 && client.expire_at <= now
+            }
+            Ok(Retry::Expired) | Err(_) => true,
         };
-        let Some(client) = self.clients.get_mut(&id) else { return false };
-        client.expire_at = refreshed.expire_at;
-        if !refreshed.info.is_empty() {
-            client.info = refreshed.info.into();
+        if expired {
+            return self.disconnect(cx, id, &Disconnect::EXPIRED);
         }
-        if let Some(meta) = refreshed.meta {
-            client.meta = Some(meta.into());
-        }
-        client.expire_at == 0 || client.expire_at > now
+        self.schedule(cx, id);
     }
 
     /// The same for a subscription.
-    fn ask_to_sub_refresh(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str) -> bool {
+    fn ask_to_sub_refresh(&mut self, cx: &mut Cx<'_>, id: u64, channel: &Arc<str>) -> bool {
         let Some(there) = self.channels.get(channel) else { return false };
         let Some(proxy) = there.namespace.sub_refresh_proxy.clone() else { return false };
-        let outcome = self.ask(cx, id, &proxy, &Event::SubRefresh { channel });
-        let now = cx.thread.cx.now / 1000;
-        let Ok(Retry::Refreshed(refreshed)) = proxy::sub_refresh(&proxy, &outcome, now) else {
-            return false;
-        };
         let client = self.clients.get_mut(&id);
         let Some(sub) = client.and_then(|client| client.subscription_mut(channel)) else {
             return false;
         };
-        sub.expire_at = refreshed.expire_at;
-        if !refreshed.info.is_empty() {
-            sub.info = refreshed.info.into();
+        sub.refreshing = true;
+        let then = Then::SubRefresh(Arc::clone(channel));
+        self.ask(cx, id, (0, &proxy), &Event::SubRefresh { channel }, then).is_ok()
+    }
+
+    /// The application has said whether a subscription lives on.
+    pub(super) fn sub_refreshed(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        proxy: &Proxy,
+        channel: &Arc<str>,
+        outcome: &Outcome,
+    ) {
+        let now = cx.thread.cx.now / 1000;
+        let client = self.clients.get_mut(&id);
+        // It may have been ended meanwhile, and begun again.
+        let sub = client.and_then(|client| client.subscription_mut(channel));
+        let Some(sub) = sub.filter(|sub| sub.refreshing) else { return };
+        sub.refreshing = false;
+        let expired = match proxy::sub_refresh(proxy, outcome, now) {
+            Ok(Retry::Refreshed(refreshed)) => {
+                sub.expire_at = refreshed.expire_at;
+                if !refreshed.info.is_empty() {
+                    sub.info = refreshed.info.into();
+                }
+                sub.expire_at != 0 && sub.expire_at <= now
+            }
+            Ok(Retry::Expired) | Err(_) => true,
+        };
+        let server_side = sub.server_side;
+        if expired {
+            self.subscription_expired(cx, id, channel, server_side);
         }
-        sub.expire_at == 0 || sub.expire_at > now
+        self.schedule(cx, id);
+    }
+
+    fn subscription_expired(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str, server_side: bool) {
+        if server_side {
+            return self.disconnect(cx, id, &Disconnect::SUBSCRIPTION_EXPIRED);
+        }
+        self.end_subscription(cx, id, channel, &Unsubscribe::EXPIRED);
     }
 
     fn ping(&mut self, cx: &mut Cx<'_>, id: u64, now: i64) {
