@@ -406,6 +406,19 @@ impl Refresh {
     }
 }
 
+/// The data of a survey `centrifuge_emulation`: commands for a session of another server. JSON is as the client
+/// has sent it: a text of commands.
+#[must_use]
+pub fn emulation(node: &str, session: &str, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Writer::message(&mut out, Form::Protobuf, |w| {
+        w.text(1, "", node);
+        w.text(2, "", session);
+        w.raw(3, "", data);
+    });
+    out
+}
+
 /// The pattern that the survey `channels` asks with. None: it is malformed.
 #[must_use]
 pub fn channels_asked(bytes: &[u8]) -> Option<String> {

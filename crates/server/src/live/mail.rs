@@ -3,18 +3,22 @@
 use engine::{Engine, Job, Message};
 
 use super::Live;
-use super::wire::Command;
-use ::live::api::{DisconnectUser, Refresh, Subscribe, Unsubscribe};
+use super::wire::{Command, Form};
+use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
+use ::live::{SubscribeOptions, Unsubscribe as End};
 
 /// What a hub is told by others.
 #[derive(Clone, Debug)]
 pub(crate) enum Mail {
     /// Commands of one of its clients, which came by a request of their own.
     Commands(u64, Vec<Command>),
-    Subscribe(Subscribe),
-    Unsubscribe(Unsubscribe),
+    /// With the options that the server that was asked has found.
+    Subscribe(Subscribe, Box<SubscribeOptions>),
+    Unsubscribe(Unsubscribe, End),
     Disconnect(DisconnectUser),
     Refresh(Refresh),
+    /// The answer for a client of the API that has waited for other servers.
+    Answer(u64, Reply),
 }
 
 impl Live {
@@ -43,16 +47,16 @@ impl Live {
     }
 
     /// A session whose commands come by requests.
-    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64) {
-        self.sessions.lock().insert(session.into(), (thread, id));
+    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64, form: Form) {
+        self.sessions.lock().insert(session.into(), (thread, id, form));
     }
 
     pub(super) fn remove_session(&self, session: &str) {
         self.sessions.lock().remove(session);
     }
 
-    /// The thread and the client number of a session.
-    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64)> {
+    /// The thread and the client number of a session, and the form of its commands.
+    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64, Form)> {
         self.sessions.lock().get(session).copied()
     }
 }

@@ -17,6 +17,7 @@ mod envelope;
 mod frame;
 mod hub;
 mod mail;
+mod peers;
 mod store;
 mod transport;
 mod value;
@@ -37,6 +38,7 @@ pub(crate) use api::commands;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
 pub(crate) use transport::answer;
+use wire::Form;
 
 /// What keys and PUB/SUB channels begin with: Centrifugo's default.
 const PREFIX: &str = "centrifugo";
@@ -48,9 +50,12 @@ pub(crate) struct Live {
     /// This server, among several.
     pub(crate) node: String,
     pub(crate) jwks: Mutex<Jwks>,
-    /// Sessions of connections that get their commands by requests: thread and client number.
-    sessions: Mutex<HashMap<Box<str>, (usize, u64)>>,
+    /// Sessions of connections that get their commands by requests: thread, client number, and form of commands.
+    sessions: Mutex<HashMap<Box<str>, (usize, u64, Form)>>,
     mail: Mutex<Vec<Vec<Mail>>>,
+    /// Users with connections, and how many.
+    users: Mutex<HashMap<Box<str>, u32>>,
+    peers: Mutex<peers::Peers>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
 }
@@ -80,6 +85,8 @@ impl Live {
             jwks: Mutex::default(),
             sessions: Mutex::default(),
             mail: Mutex::default(),
+            users: Mutex::default(),
+            peers: Mutex::default(),
             channels: Mutex::default(),
         })))
     }
@@ -98,6 +105,19 @@ impl Live {
             }
         }
         counts.channels.store(all.len() as u64, Relaxed);
+    }
+
+    /// A connection of a user begins, or ends.
+    fn count_user(&self, user: &str, begins: bool) {
+        let mut all = self.users.lock();
+        if begins {
+            *all.entry(user.into()).or_default() += 1;
+        } else if let Some(n) = all.get_mut(user) {
+            *n -= 1;
+            if *n == 0 {
+                all.remove(user);
+            }
+        }
     }
 
     /// Channels with subscribers whose names match a pattern, and how many; with an empty pattern all.

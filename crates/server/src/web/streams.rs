@@ -48,6 +48,10 @@ impl Responder {
     /// Called once in each turn of the event loop, behind all commands and messages of the turn: producers
     /// append what these have come to.
     pub(crate) fn turn(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
+        if thread.index == 0 {
+            // It speaks with other servers even when it has no client.
+            self.hub(shared, thread);
+        }
         if let Some(hub) = &mut self.hub {
             hub.turn(&mut Cx { shared, thread, outlets: &mut self.outlets });
         }

@@ -45,8 +45,10 @@ impl Hub {
             for tapped in cx.thread.take_tapped() {
                 let Ok(name) = std::str::from_utf8(&tapped.name) else { continue };
                 let own = name.strip_prefix(self.live.prefix.as_str());
-                match own.and_then(|rest| rest.strip_prefix(".client.")) {
+                let own = own.and_then(|rest| rest.strip_prefix('.'));
+                match own.and_then(|rest| rest.strip_prefix("client.")) {
                     Some(channel) => self.deliver(cx, channel, tapped.payload()),
+                    None if own.is_some_and(|own| self.hear(cx, own, tapped.payload())) => {}
                     None => self.deliver_plain(cx, name, tapped.payload()),
                 }
             }

@@ -48,6 +48,8 @@ pub(crate) struct Hub {
     session: Session,
     clients: HashMap<u64, Client>,
     channels: HashMap<Arc<str>, Channel>,
+    /// Clients of the API that wait for other servers, with the heads of their answers.
+    pub(super) waiting: HashMap<u64, Vec<u8>>,
 }
 
 impl Hub {
@@ -60,6 +62,7 @@ impl Hub {
             session: Session::inner(&shared.engine, thread.index),
             clients: HashMap::new(),
             channels: HashMap::new(),
+            waiting: HashMap::new(),
         })
     }
 
@@ -73,7 +76,7 @@ impl Hub {
             "".into()
         };
         if wire.is_emulated() {
-            self.live.add_session(&session, cx.thread.index, id);
+            self.live.add_session(&session, cx.thread.index, id, wire.form);
         }
         let client = Client {
             uid: super::new_uuid().into(),
@@ -121,6 +124,9 @@ impl Hub {
             self.read_mail(cx, mail);
         }
         self.drain(cx);
+        if cx.thread.index == 0 {
+            self.keep_company(cx);
+        }
     }
 
     pub(super) fn options(&self) -> Arc<Options> {
@@ -220,6 +226,7 @@ impl Hub {
             }
             if client.connected {
                 cx.shared.engine.live.clients.fetch_sub(1, Relaxed);
+                self.live.count_user(&client.user, false);
             }
         }
     }
