@@ -82,6 +82,9 @@ impl Worker {
 
     /// Sends what was appended since the last turn.
     pub(super) fn flush_streams(&mut self) {
+        if let Some(web) = &mut self.web {
+            web.journaled(&self.shared, &mut self.thread);
+        }
         while let Some(w) = self.web.as_mut().and_then(|web| web.outlets.next()) {
             let Some(&i) = self.places.get(&w.id) else { continue };
             let stats = &self.inbox.worker.stats;

@@ -57,6 +57,17 @@ impl Responder {
         }
         self.live_turn(shared, thread);
     }
+
+    /// Called when the journal has been given the changes of the turn: messages that have waited for it go out.
+    pub(crate) fn journaled(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
+        if let Some(hub) = &mut self.hub
+            && hub.has_held()
+        {
+            // Announced before the look at how far the journal is, so that it wakes this thread when it is further.
+            thread.worker().wake_request.announce();
+            hub.release(&mut Cx { shared, thread, outlets: &mut self.outlets });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -40,9 +40,12 @@ enum Fate {
 impl Hub {
     /// Delivers the messages that have come.
     pub(super) fn drain(&mut self, cx: &mut Cx<'_>) {
+        let shared = cx.shared;
+        let journal = &shared.engine.journal;
         // Others may come of these: a client that is ended leaves its channels.
-        while cx.thread.has_tapped() {
-            for tapped in cx.thread.take_tapped() {
+        while cx.thread.has_tapped() || self.held.has_due(journal) {
+            self.held.add(cx.thread.take_tapped(), journal);
+            while let Some(tapped) = self.held.next(journal) {
                 let Ok(name) = std::str::from_utf8(&tapped.name) else { continue };
                 let own = name.strip_prefix(self.live.prefix.as_str());
                 let own = own.and_then(|rest| rest.strip_prefix('.'));

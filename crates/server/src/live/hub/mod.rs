@@ -10,6 +10,7 @@ mod commands;
 mod connect;
 mod deliver;
 mod filter;
+mod held;
 mod manage;
 mod subscribe;
 mod timers;
@@ -27,6 +28,7 @@ use engine::{Session, Thread};
 
 use self::channel::Channel;
 use self::client::{Client, Grace};
+use self::held::Held;
 use self::wire::Wire;
 use super::Live;
 use super::store::Store;
@@ -50,6 +52,7 @@ pub(crate) struct Hub {
     channels: HashMap<Arc<str>, Channel>,
     /// Clients of the API that wait for other servers, with the heads of their answers.
     pub(super) waiting: HashMap<u64, Vec<u8>>,
+    held: Held,
 }
 
 impl Hub {
@@ -63,6 +66,7 @@ impl Hub {
             clients: HashMap::new(),
             channels: HashMap::new(),
             waiting: HashMap::new(),
+            held: Held::default(),
         })
     }
 
