@@ -290,6 +290,7 @@ impl Builder {
         }
         shared.web.follow(&shared.engine.config)?;
         web::watch(&shared)?;
+        live::reload::watch(&shared)?;
         if let Some(live) = &shared.live {
             *engine.on_live.write() = Some(live::commands(Arc::clone(live)));
         }
@@ -512,6 +513,7 @@ impl Handle {
                     "Unable to open the access log. Check server logs.".to_owned()
                 })
             }
+            Id::LiveConfig => live::reload::reconfigure(&self.shared, c),
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()

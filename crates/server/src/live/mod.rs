@@ -18,6 +18,7 @@ mod frame;
 mod hub;
 mod mail;
 mod peers;
+pub(crate) mod reload;
 mod store;
 mod transport;
 mod value;
@@ -31,7 +32,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ::live::Options;
 use ::live::token::jwks::Jwks;
 use config::Id;
-use engine::{Engine, log};
+use engine::Engine;
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use api::commands;
@@ -46,6 +47,7 @@ const PREFIX: &str = "centrifugo";
 /// What all threads share.
 pub(crate) struct Live {
     options: RwLock<Arc<Options>>,
+    file: Mutex<reload::File>,
     pub(crate) prefix: String,
     /// This server, among several.
     pub(crate) node: String,
@@ -70,16 +72,11 @@ impl Live {
         if path.is_empty() {
             return Ok(None);
         }
-        let bad = |why: String| {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("live-config {path}: {why}"))
-        };
-        let text = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
-        let loaded = ::live::options::load(&text, &[]).map_err(|e| bad(e.to_string()))?;
-        for note in &loaded.notes {
-            log!(engine.log, Notice, "live-config: {}", note);
-        }
+        let (file, options) = reload::File::read(engine, &path)
+            .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         Ok(Some(Arc::new(Self {
-            options: RwLock::new(loaded.options),
+            options: RwLock::new(options),
+            file: Mutex::new(file),
             prefix: PREFIX.to_owned(),
             node: new_uuid(),
             jwks: Mutex::default(),

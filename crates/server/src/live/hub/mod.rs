@@ -46,10 +46,10 @@ pub(crate) struct Cx<'a> {
 /// See the module's text.
 pub(crate) struct Hub {
     live: Arc<Live>,
-    options: Arc<Options>,
+    pub(super) options: Arc<Options>,
     session: Session,
-    clients: HashMap<u64, Client>,
-    channels: HashMap<Arc<str>, Channel>,
+    pub(super) clients: HashMap<u64, Client>,
+    pub(super) channels: HashMap<Arc<str>, Channel>,
     /// Clients of the API that wait for other servers, with the heads of their answers.
     pub(super) waiting: HashMap<u64, Vec<u8>>,
     held: Held,
@@ -124,6 +124,7 @@ impl Hub {
 
     /// Once in each turn of the event loop: mail of other threads, and messages.
     pub(crate) fn turn(&mut self, cx: &mut Cx<'_>) {
+        self.follow_options(cx);
         for mail in self.live.take_mail(cx.thread.index) {
             self.read_mail(cx, mail);
         }
@@ -159,7 +160,7 @@ impl Hub {
     }
 
     /// Has the client's connection call when something is due next.
-    fn schedule(&self, cx: &mut Cx<'_>, id: u64) {
+    pub(super) fn schedule(&self, cx: &mut Cx<'_>, id: u64) {
         let due = self.clients.get(&id).map_or(0, |client| client.due(self.grace()));
         cx.outlets.call_at(id, due);
     }
