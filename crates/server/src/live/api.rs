@@ -229,6 +229,7 @@ impl Api<'_> {
         let published = self.store.publish(&asked.channel, &publication, &keep);
         let (place, _) = published.map_err(|why| internal(engine, &why))?;
         engine.live.published.fetch_add(1, Relaxed);
+        self.live.counts(&plan.namespace.name).published.fetch_add(1, Relaxed);
         Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
     }
 

@@ -13,6 +13,7 @@
 //! server that uses this one as its Redis. Rules and options are in the crate `live`.
 
 mod api;
+mod counts;
 mod envelope;
 mod frame;
 mod hub;
@@ -36,6 +37,8 @@ use engine::Engine;
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use api::commands;
+use counts::Counts;
+pub(crate) use counts::Figures;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
 pub(crate) use transport::answer;
@@ -58,6 +61,8 @@ pub(crate) struct Live {
     /// Users with connections, and how many.
     users: Mutex<HashMap<Box<str>, u32>>,
     peers: Mutex<peers::Peers>,
+    /// By namespace.
+    counts: RwLock<HashMap<String, Arc<Counts>>>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
 }
@@ -84,6 +89,7 @@ impl Live {
             mail: Mutex::default(),
             users: Mutex::default(),
             peers: Mutex::default(),
+            counts: RwLock::default(),
             channels: Mutex::default(),
         })))
     }

@@ -139,7 +139,8 @@ impl Hub {
         self.options = options;
         for (name, there) in &mut self.channels {
             let Ok(found) = self.options.channel.find(name) else { continue };
-            let (before, now) = (there.namespace.publish_from_resp, found.namespace.publish_from_resp);
+            let (before, now) =
+                (there.namespace.publish_from_resp, found.namespace.publish_from_resp);
             let engine = &cx.shared.engine;
             match (before != FromResp::Off, now != FromResp::Off) {
                 (false, true) => cx.thread.tap(engine, name.as_bytes()),

@@ -7,6 +7,7 @@ use ::live::Namespace;
 
 use super::filter;
 use super::wire::Wire;
+use crate::live::Counts;
 
 /// Subscribers from which on one of them is found by a map.
 const MAPPED: usize = 32;
@@ -33,13 +34,15 @@ pub(crate) struct Subscriber {
 /// See the module's text.
 pub(crate) struct Channel {
     pub(crate) namespace: Arc<Namespace>,
+    /// Of the namespace.
+    pub(crate) counts: Arc<Counts>,
     pub(crate) subscribers: Vec<Subscriber>,
     places: Option<HashMap<u64, usize>>,
 }
 
 impl Channel {
-    pub(crate) fn new(namespace: Arc<Namespace>) -> Self {
-        Self { namespace, subscribers: Vec::new(), places: None }
+    pub(crate) fn new(namespace: Arc<Namespace>, counts: Arc<Counts>) -> Self {
+        Self { namespace, counts, subscribers: Vec::new(), places: None }
     }
 
     pub(crate) fn add(&mut self, subscriber: Subscriber) {

@@ -137,6 +137,7 @@ impl Hub {
             }
         }
         cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
+        there.counts.delivered.fetch_add(delivered, Relaxed);
         for (id, server_side, fate) in ended {
             match fate {
                 Fate::Stays => {}
