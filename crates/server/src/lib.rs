@@ -321,6 +321,12 @@ impl Builder {
         *engine.on_web_info.write() = Some(Box::new(move || {
             weak.upgrade().map_or_else(Vec::new, |shared| shared.web.info())
         }));
+        let weak = Arc::downgrade(&shared);
+        *engine.on_live_info.write() = Some(Box::new(move || {
+            let shared = weak.upgrade();
+            let live = shared.as_ref().and_then(|shared| shared.live.as_ref());
+            live.map_or_else(Vec::new, |live| live.info())
+        }));
         *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls), &engine));
         let looked_at = inboxes.clone();
         *engine.on_look.write() = Some(Arc::new(move |client| {

@@ -79,6 +79,7 @@ class Live:
         self.path = os.path.join(self.dir, "live.json")
         self.write(config)
         self.web = free_port()
+        self.api_key = "K"
         self.options = ("--web-port", self.web, "--live-config", self.path, "--threads", "2", *options)
         self.server = test.enterContext(Server(*self.options))
 
@@ -90,7 +91,7 @@ class Live:
 
     def api(self, method, **body):
         request = urllib.request.Request(f"http://127.0.0.1:{self.web}/api/{method}", json.dumps(body).encode(),
-                                         {"X-API-Key": "K"})
+                                         {"X-API-Key": self.api_key})
         with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
             return json.load(response)
 
@@ -205,6 +206,116 @@ redis.register_function('tell', function(keys, args) return redis.call('live.pub
             self.assertEqual(stream.reply(4)["publish"], {})
             self.assertEqual(subscriber.publication()["data"], "good")
             self.assertEqual(log.publication()["data"], "good")
+
+
+@beyond_redis
+class Reloaded(unittest.TestCase):
+    def test_new_options_hold_and_connections_stay(self):
+        live = Live(self, CONFIG)
+        subscriber = live.subscriber(self, "news")
+        with self.assertRaises(urllib.error.HTTPError):
+            live.api_key = "L"
+            live.api("info")
+        live.api_key = "K"
+        config = {**CONFIG, "http_api": {"key": "L"}, "channel": {
+            **CONFIG["channel"], "namespaces": [{"name": "plain"}, {"name": "fresh", "publish_from_resp": "json"}]}}
+        self.assertEqual(live.api("publish", channel="fresh:a", data=1)["error"]["code"], 102)
+        # By itself, when the file changes.
+        live.write(config)
+        live.server.wait_for_log("the options are in service")
+        live.api_key = "L"
+        self.assertEqual(live.api("publish", channel="fresh:a", data=1)["result"], {})
+        self.assertEqual(live.api("publish", channel="news", data=2)["result"]["offset"], 1)
+        self.assertEqual(subscriber.publication()["data"], 2)
+
+        # A broken file changes nothing.
+        for broken, why in [("{", "not JSON"), ('{"cleint": {}}', "cleint"), ('{"client": {"ping_interval": 7}}', "ping_interval")]:
+            live.write(broken)
+            live.server.wait_for_log("the options stay as they were")
+            with live.client() as c:
+                refused = str(c("CONFIG", "SET", "live-config", live.path))
+                self.assertIn(why, refused)
+                self.assertIn(live.path, refused)
+            self.assertEqual(live.api("publish", channel="fresh:a", data=3)["result"], {})
+
+        # By CONFIG SET: another file, and the same again.
+        other = live.path + ".other"
+        with open(other, "w") as file:
+            json.dump({**config, "http_api": {"key": "M"}}, file)
+        with live.client() as c:
+            self.assertEqual(c("CONFIG", "SET", "live-config", other), b"OK")
+            live.api_key = "M"
+            self.assertEqual(live.api("publish", channel="news", data=4)["result"]["offset"], 2)
+            self.assertEqual(subscriber.publication()["data"], 4)
+            self.assertIn("restart", str(c("CONFIG", "SET", "live-config", "")))
+            self.assertEqual(c("CONFIG", "GET", "live-config"), [b"live-config", other.encode()])
+            self.assertEqual(c("CONFIG", "SET", "live-config", other), b"OK")
+
+    def test_a_plain_publish_reaches_those_who_are_there(self):
+        live = Live(self, CONFIG)
+        subscriber = live.subscriber(self, "plain:a")
+        with live.client() as c:
+            c("PUBLISH", "plain:a", "1")
+            config = {**CONFIG, "channel": {**CONFIG["channel"], "namespaces": [
+                {"name": "plain", "publish_from_resp": "json"}]}}
+            live.write(config)
+            self.assertEqual(c("CONFIG", "SET", "live-config", live.path), b"OK")
+            # Each thread follows in its next turn.
+            wait_until(lambda: c("PUBLISH", "plain:a", "2") == 1, "the channel is followed")
+            self.assertEqual(subscriber.publication()["data"], 2)
+
+    def test_it_begins_with_a_start(self):
+        with Server("--threads", "2") as server, Client(server.port) as c:
+            self.assertIn("restart", str(c("CONFIG", "SET", "live-config", "/tmp/x")))
+            self.assertEqual(c("CONFIG", "GET", "live-config"), [b"live-config", b""])
+
+
+@beyond_redis
+class Counted(unittest.TestCase):
+    def metrics(self, port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as response:
+            lines = response.read().decode().splitlines()
+        return dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+
+    def test_by_namespace(self):
+        admin = free_port()
+        config = {**CONFIG, "prometheus": {"enabled": True}}
+        live = Live(self, config, "--admin-port", admin)
+        first, second = live.subscriber(self, "news"), live.subscriber(self, "news")
+        plain = live.subscriber(self, "plain:a")
+        for n in range(3):
+            live.api("publish", channel="news", data=n)
+        live.api("publish", channel="plain:a", data=1)
+        plain.publication()
+        for stream in (first, second):
+            while stream.publication()["offset"] < 3:
+                pass
+        epoch = first.subscribed["subscribe"]["epoch"]
+        again = live.subscriber(self, "news", recover=True, offset=1, epoch=epoch)
+        self.assertTrue(again.subscribed["subscribe"]["recovered"])
+        gone = live.subscriber(self, "news", recover=True, offset=1, epoch="gone")
+        self.assertFalse(gone.subscribed["subscribe"].get("recovered", False))
+        m = self.metrics(admin)
+        self.assertEqual({k: v for k, v in m.items() if k.startswith("apus_live_")}, {
+            "apus_live_connections": "5", "apus_live_users": "1", "apus_live_nodes": "1",
+            "apus_live_connects_total": "5", "apus_live_slow_closes_total": "0",
+            'apus_live_subscriptions{namespace=""}': "4", 'apus_live_subscriptions{namespace="plain"}': "1",
+            'apus_live_channels{namespace=""}': "1", 'apus_live_channels{namespace="plain"}': "1",
+            'apus_live_publications_total{namespace=""}': "3", 'apus_live_publications_total{namespace="plain"}': "1",
+            'apus_live_deliveries_total{namespace=""}': "6", 'apus_live_deliveries_total{namespace="plain"}': "1",
+            'apus_live_recoveries_total{namespace="",recovered="yes"}': "1",
+            'apus_live_recoveries_total{namespace="",recovered="no"}': "1",
+            'apus_live_recoveries_total{namespace="plain",recovered="yes"}': "0",
+            'apus_live_recoveries_total{namespace="plain",recovered="no"}': "0",
+        })
+        self.assertEqual(m["centrifugo_node_num_clients"], "5")
+        self.assertEqual(m['centrifugo_client_recover{recovered="yes",channel_namespace=""}'], "1")
+        with live.client() as c:
+            info = c("INFO", "live").decode()
+        self.assertIn("live_namespace_:subscriptions=4,channels=1,published=3,delivered=6,recovered=1,not_recovered=1", info)
+        live.write(CONFIG)
+        live.server.wait_for_log("the options are in service")
+        self.assertFalse([k for k in self.metrics(admin) if k.startswith("centrifugo_")])
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ pub(super) fn answer(
             return Some(request.plain(400, "text/plain; charset=utf-8", why.as_bytes()));
         }
         Err(DecodeError::Refused(error)) => Err(error),
-        Ok(Body::One(Asked::Channels { pattern })) if hub.has_company() => {
+        Ok(Body::One(Asked::Channels { pattern })) if hub.has_company(cx) => {
             return Some(request.wait(pattern));
         }
         Ok(Body::One(asked)) => hub.api(cx, asked),

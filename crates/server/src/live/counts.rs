@@ -61,6 +61,23 @@ impl Live {
         all
     }
 
+    /// Fields of INFO beyond the totals.
+    pub(crate) fn info(&self) -> Vec<(String, String)> {
+        let (users, nodes) = self.users_and_nodes();
+        let mut fields = vec![
+            ("live_users".into(), users.to_string()),
+            ("live_nodes".into(), nodes.to_string()),
+        ];
+        for (name, f) in self.figures() {
+            let value = format!(
+                "subscriptions={},channels={},published={},delivered={},recovered={},not_recovered={}",
+                f.subscriptions, f.channels, f.published, f.delivered, f.recovered, f.not_recovered
+            );
+            fields.push((format!("live_namespace_{name}"), value));
+        }
+        fields
+    }
+
     /// Users with connections now, and servers that share the channels, this one included.
     pub(crate) fn users_and_nodes(&self) -> (usize, usize) {
         (self.users.lock().len(), self.others().len() + 1)

@@ -161,8 +161,9 @@ impl Live {
 
 impl Hub {
     /// Whether a question about channels is for other servers, too.
-    pub(in super::super) fn has_company(&self) -> bool {
-        !self.live().peers.lock().nodes.is_empty()
+    pub(in super::super) fn has_company(&self, cx: &Cx<'_>) -> bool {
+        // What a replica publishes, its primary does not hear.
+        !cx.shared.engine.is_replica() && !self.live().peers.lock().nodes.is_empty()
     }
 
     /// Asks all servers for their channels, for a client of the API that waits.
