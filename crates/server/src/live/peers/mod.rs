@@ -29,6 +29,8 @@ pub(super) use survey::{Surveys, Waiting};
 /// How often a server tells of itself, in milliseconds, and after what time without that it is forgotten.
 const TELL_EVERY_MS: i64 = 3000;
 const FORGET_AFTER_MS: i64 = 2 * TELL_EVERY_MS + 1000;
+/// Bytes of a reason that fit into the close frame of a WebSocket.
+const REASON_MAX: usize = 123;
 /// Servers that are known at most: each message of an unknown one is answered.
 const NODES_MAX: usize = 1000;
 
@@ -222,7 +224,9 @@ impl Hub {
                 // No other codes can be in the close frame of a WebSocket.
                 let code = if (3000..5000).contains(&asked.code) { asked.code } else { 3503 };
                 let mut reason = asked.reason;
-                reason.truncate(reason.floor_char_boundary(123));
+                while reason.len() > REASON_MAX {
+                    reason.pop();
+                }
                 let asked = api::DisconnectUser {
                     target: target(asked.who),
                     disconnect: Disconnect { code, reason: reason.into() },
