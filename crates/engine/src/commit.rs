@@ -140,8 +140,14 @@ impl Thread {
         self.worker.lane.acted()
     }
 
-    /// Ends a unit.
-    pub fn end_unit(&self, engine: &Engine) {
+    /// Ends a unit. With the outermost one, the messages that tell of its changes are published: who receives one
+    /// finds its record in the journal's order before it.
+    pub fn end_unit(&mut self, engine: &Engine) {
         self.worker.lane.end_unit(engine.stream.counter());
+        if !self.announces.is_empty() && !self.worker.lane.is_in_unit() {
+            for (channel, message) in std::mem::take(&mut self.announces) {
+                self.publish_in_order(engine, &channel, &message);
+            }
+        }
     }
 }

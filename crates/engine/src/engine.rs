@@ -225,6 +225,8 @@ pub struct Engine {
     pub on_config: RwLock<Option<ConfigHook>>,
     /// Fields of INFO about the web port; set by its owner.
     pub on_web_info: RwLock<Option<Fields>>,
+    /// The same for live channels.
+    pub on_live_info: RwLock<Option<Fields>>,
     /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
     pub on_dial: RwLock<Option<Dial>>,
     /// Says whether the peer of a connection has closed it, which the thread of the connection may not
@@ -327,6 +329,7 @@ impl Engine {
             tls_port: AtomicU32::new(0),
             on_config: RwLock::default(),
             on_web_info: RwLock::default(),
+            on_live_info: RwLock::default(),
             on_dial: RwLock::default(),
             on_look: RwLock::default(),
             on_live: RwLock::default(),

@@ -2,7 +2,7 @@
 //!
 //! The commands run one behind the other with the shards of their keys locked, as a script's do, and are one
 //! record of the journal. A message that they publish reaches every thread in the order of the changes:
-//! it is posted while the shards are still locked.
+//! it is posted when the record is complete, and while the shards are still locked.
 
 use commands::Fail;
 use commands::row::Flags;
@@ -112,9 +112,9 @@ impl Steps<'_> {
         thread.answer(engine, session, id, args, reply);
     }
 
-    /// Publishes a message. Returns how many subscriptions it reaches.
-    pub fn publish(&mut self, channel: &[u8], message: &[u8]) -> u64 {
-        self.thread.publish_in_order(self.engine, channel, message)
+    /// Publishes a message, when the commands have become a record.
+    pub fn publish(&mut self, channel: &[u8], message: &[u8]) {
+        self.thread.publish_in_order(self.engine, channel, message);
     }
 
     /// The time of the commands, in Unix milliseconds.
@@ -124,15 +124,17 @@ impl Steps<'_> {
 }
 
 impl Thread {
-    /// Publishes a message to a channel as PUBLISH does, and has it in the inboxes of all threads at once. Returns how
-    /// many subscriptions it reaches.
-    pub fn publish_in_order(&mut self, engine: &Engine, channel: &[u8], message: &[u8]) -> u64 {
+    /// Publishes a message to a channel as PUBLISH does, and has it in the inboxes of all threads at once; within a
+    /// transaction or a script at its end, since its changes are one record then.
+    pub fn publish_in_order(&mut self, engine: &Engine, channel: &[u8], message: &[u8]) {
+        if self.worker.lane.is_in_unit() {
+            return self.announces.push((channel.to_vec(), message.to_vec()));
+        }
         let mut owned = [b"publish".to_vec(), channel.to_vec(), message.to_vec()];
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, &mut owned);
         let hash = stdx::hash::hash64(channel);
-        let n = deliver(engine, &mut self.pubsub, ChannelKind::Channel, hash, &mut args);
+        deliver(engine, &mut self.pubsub, ChannelKind::Channel, hash, &mut args);
         self.pubsub.post(engine);
-        n
     }
 }

@@ -16,6 +16,7 @@
 
 pub mod code;
 mod command;
+pub mod control;
 pub mod delta;
 pub mod envelope;
 pub mod filter;

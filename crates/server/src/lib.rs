@@ -290,6 +290,7 @@ impl Builder {
         }
         shared.web.follow(&shared.engine.config)?;
         web::watch(&shared)?;
+        live::reload::watch(&shared)?;
         if let Some(live) = &shared.live {
             *engine.on_live.write() = Some(live::commands(Arc::clone(live)));
         }
@@ -319,6 +320,12 @@ impl Builder {
         let weak = Arc::downgrade(&shared);
         *engine.on_web_info.write() = Some(Box::new(move || {
             weak.upgrade().map_or_else(Vec::new, |shared| shared.web.info())
+        }));
+        let weak = Arc::downgrade(&shared);
+        *engine.on_live_info.write() = Some(Box::new(move || {
+            let shared = weak.upgrade();
+            let live = shared.as_ref().and_then(|shared| shared.live.as_ref());
+            live.map_or_else(Vec::new, |live| live.info())
         }));
         *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls), &engine));
         let looked_at = inboxes.clone();
@@ -512,6 +519,7 @@ impl Handle {
                     "Unable to open the access log. Check server logs.".to_owned()
                 })
             }
+            Id::LiveConfig => live::reload::reconfigure(&self.shared, c),
             Id::AdminPort | Id::AdminBind => self.follow_admin().map_err(|e| {
                 log!(self.shared.engine.log, Warning, "admin-port: {}", e);
                 "Unable to listen on the admin port. Check server logs.".to_owned()

@@ -109,6 +109,12 @@ impl Lane {
         self.depth.store(self.depth.load(Relaxed) + 1, Relaxed);
     }
 
+    /// Whether what is appended now belongs to a record that is not complete.
+    #[inline]
+    pub fn is_in_unit(&self) -> bool {
+        self.depth.load(Relaxed) > 0
+    }
+
     /// Ends a unit; with the outermost one, the collected commands become a record. The shards that
     /// it concerns are still locked.
     #[inline]

@@ -35,8 +35,8 @@ WebKeyUsers: "web-key-users", [], Optional(any), "", IMMUTABLE, Effective,
     "Users, with commas between them, as whom the routes of a site in web-key may call functions; empty for none besides web-user.";
 WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
     "User as whom pages read keys; empty for one that may read every key and change nothing.";
-LiveConfig: "live-config", [], Optional(any), "", IMMUTABLE, Effective,
-    "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which lets nobody in.";
+LiveConfig: "live-config", [], Optional(any), "", VOLATILE, Effective,
+    "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which lets nobody in. The file is read again when it changes. Live channels begin and end with a restart only.";
 LiveUser: "live-user", [], Optional(any), "", IMMUTABLE, Effective,
     "User as whom functions run that decide about live channels; empty for one with all rights.";
 WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,

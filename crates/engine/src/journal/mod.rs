@@ -126,6 +126,12 @@ impl Journal {
         Gate::At(last)
     }
 
+    /// The last change that there is: what shows it, or one before it, waits until it is [reached](Self::reached).
+    #[inline]
+    pub fn last(&self) -> u64 {
+        self.shared.last()
+    }
+
     /// The fate of output that waits for `sequence`.
     #[inline]
     pub fn reached(&self, sequence: u64) -> Gate {

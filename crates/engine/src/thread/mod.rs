@@ -93,6 +93,8 @@ pub struct Thread {
     pub(crate) evicted: Evicted,
     /// Its half of publish and subscribe.
     pub pubsub: Local,
+    /// Messages about changes of the present unit: channels, and what is published there when it ends.
+    pub(crate) announces: Vec<(Vec<u8>, Vec<u8>)>,
     spans: Vec<Span>,
     owned: Vec<Vec<u8>>,
     group: Vec<ParsedCommand>,
@@ -181,6 +183,7 @@ impl Thread {
             costs,
             whole: false,
             in_transaction: false,
+            announces: Vec::new(),
             frozen_us: None,
             short_of_memory: false,
             machines: None,

@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use ::live::Options;
 use ::live::api::{
     self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
     Publish, Reply, ReplyResult, Request as Asked, check,
 };
+use ::live::{Options, Unsubscribe};
 use commands::{Fail, Outcome};
 use engine::{Call, Engine, LiveCall, Session};
 use http1::Method as Verb;
 use http1::form::urlencoded;
+use live_protocol::control::{self, Message};
 
 use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
+use super::peers;
 use super::store::{Keep, Span, Store};
 use super::transport::Request;
 use crate::web::After;
@@ -86,6 +88,9 @@ pub(super) fn answer(
             return Some(request.plain(400, "text/plain; charset=utf-8", why.as_bytes()));
         }
         Err(DecodeError::Refused(error)) => Err(error),
+        Ok(Body::One(Asked::Channels { pattern })) if hub.has_company(cx) => {
+            return Some(request.wait(pattern));
+        }
         Ok(Body::One(asked)) => hub.api(cx, asked),
         Ok(Body::Batch { requests, .. }) => {
             let run = |asked: Result<Asked, ApiError>| {
@@ -152,20 +157,25 @@ impl Api<'_> {
                 Ok(ReplyResult::Broadcast(broadcast.channels.into_iter().map(each).collect()))
             }
             Asked::Subscribe(asked) => {
-                check::subscribe(self.options, &asked)?;
-                live.post_all(engine, &Mail::Subscribe(asked));
+                let options = check::subscribe(self.options, &asked)?;
+                self.tell(peers::subscribes(&asked, &options));
+                live.post_all(engine, &Mail::Subscribe(asked, Box::new(options)));
                 Ok(ReplyResult::Empty)
             }
             Asked::Unsubscribe(asked) => {
                 check::unsubscribe(self.options, &asked.channel)?;
-                live.post_all(engine, &Mail::Unsubscribe(asked));
+                let end = Unsubscribe::SERVER;
+                self.tell(peers::unsubscribes(&asked, &end));
+                live.post_all(engine, &Mail::Unsubscribe(asked, end));
                 Ok(ReplyResult::Empty)
             }
             Asked::Disconnect(asked) => {
+                self.tell(peers::disconnects(&asked));
                 live.post_all(engine, &Mail::Disconnect(asked));
                 Ok(ReplyResult::Empty)
             }
             Asked::Refresh(asked) => {
+                self.tell(peers::refreshes(&asked));
                 live.post_all(engine, &Mail::Refresh(asked));
                 Ok(ReplyResult::Empty)
             }
@@ -194,7 +204,11 @@ impl Api<'_> {
                 let all = live.channels(&pattern);
                 Ok(ReplyResult::Channels(all.into_iter().map(of).collect()))
             }
-            Asked::Info => Ok(ReplyResult::Info(vec![self.node()])),
+            Asked::Info => {
+                let own = live.node(engine, self.store.thread.cx.now);
+                let all = std::iter::once(own).chain(live.others());
+                Ok(ReplyResult::Info(all.map(node_out).collect()))
+            }
             Asked::Rpc { .. } => Err(ApiError::NOT_FOUND),
         }
     }
@@ -215,6 +229,7 @@ impl Api<'_> {
         let published = self.store.publish(&asked.channel, &publication, &keep);
         let (place, _) = published.map_err(|why| internal(engine, &why))?;
         engine.live.published.fetch_add(1, Relaxed);
+        self.live.counts(&plan.namespace.name).published.fetch_add(1, Relaxed);
         Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
     }
 
@@ -240,21 +255,17 @@ impl Api<'_> {
         Ok(ReplyResult::History(HistoryPage { publications, offset, epoch }))
     }
 
-    fn node(&self) -> Node {
-        let (engine, live) = (self.store.engine, self.live);
-        let counts = &engine.live;
-        Node {
-            uid: live.node.clone(),
-            name: self.options.node_name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            num_clients: counts.clients.load(Relaxed) as u32,
-            num_users: 0,
-            num_subs: counts.subscriptions.load(Relaxed) as u32,
-            num_channels: counts.channels.load(Relaxed) as u32,
-            uptime: ((self.store.thread.cx.now - engine.started_ms) / 1000).max(0) as u32,
-            process: None,
-        }
+    /// Tells the other servers.
+    fn tell(&mut self, message: Message) {
+        self.live.tell(self.store.engine, self.store.thread, None, message);
     }
+}
+
+fn node_out(node: control::Node) -> Node {
+    let control::Node { uid, name, version, num_clients, num_users, num_channels, .. } = node;
+    let (num_subs, uptime) = (node.num_subs, node.uptime);
+    let process = None;
+    Node { uid, name, version, num_clients, num_users, num_subs, num_channels, uptime, process }
 }
 
 fn internal(engine: &Engine, why: &str) -> ApiError {

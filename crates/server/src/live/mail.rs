@@ -3,9 +3,10 @@
 use engine::{Engine, Job, Message};
 
 use super::Live;
-use ::live::api::{DisconnectUser, Refresh, Subscribe, Unsubscribe};
+use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
 use ::live::proxy::Outcome;
-use live_protocol::Command;
+use ::live::{SubscribeOptions, Unsubscribe as End};
+use live_protocol::{Command, Form};
 
 /// What a hub is told by others.
 #[derive(Clone, Debug)]
@@ -16,10 +17,13 @@ pub(crate) enum Mail {
     Answered(u64, u64, Outcome),
     /// Keys of tokens have arrived, or could not be had.
     Keys,
-    Subscribe(Subscribe),
-    Unsubscribe(Unsubscribe),
+    /// With the options that the server that was asked has found.
+    Subscribe(Subscribe, Box<SubscribeOptions>),
+    Unsubscribe(Unsubscribe, End),
     Disconnect(DisconnectUser),
     Refresh(Refresh),
+    /// The answer for a client of the API that has waited for other servers.
+    Answer(u64, Reply),
 }
 
 impl Live {
@@ -48,16 +52,16 @@ impl Live {
     }
 
     /// A session whose commands come by requests.
-    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64) {
-        self.sessions.lock().insert(session.into(), (thread, id));
+    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64, form: Form) {
+        self.sessions.lock().insert(session.into(), (thread, id, form));
     }
 
     pub(super) fn remove_session(&self, session: &str) {
         self.sessions.lock().remove(session);
     }
 
-    /// The thread and the client number of a session.
-    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64)> {
+    /// The thread and the client number of a session, and the form of its commands.
+    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64, Form)> {
         self.sessions.lock().get(session).copied()
     }
 }

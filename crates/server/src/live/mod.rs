@@ -13,9 +13,12 @@
 //! server that uses this one as its Redis. Rules and options are in the crate `live`.
 
 mod api;
+mod counts;
 mod http;
 mod hub;
 mod mail;
+mod peers;
+pub(crate) mod reload;
 mod store;
 mod transport;
 mod value;
@@ -29,11 +32,14 @@ use ::live::Options;
 use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
-use engine::{Engine, log};
+use engine::Engine;
 use live_http::Asker;
+use live_protocol::Form;
 use parking_lot::{Mutex, RwLock};
 
 pub(crate) use api::commands;
+use counts::Counts;
+pub(crate) use counts::Figures;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
 pub(crate) use transport::answer;
@@ -44,6 +50,7 @@ const PREFIX: &str = "centrifugo";
 /// What all threads share.
 pub(crate) struct Live {
     options: RwLock<Arc<Options>>,
+    file: Mutex<reload::File>,
     pub(crate) prefix: String,
     /// This server, among several.
     pub(crate) node: String,
@@ -52,9 +59,14 @@ pub(crate) struct Live {
     asker: OnceLock<Result<Asker, String>>,
     /// The headers that questions need, by the options of which they are.
     forwards: Mutex<Option<(Arc<Options>, Arc<Forwards>)>>,
-    /// Sessions of connections that get their commands by requests: thread and client number.
-    sessions: Mutex<HashMap<Box<str>, (usize, u64)>>,
+    /// Sessions of connections that get their commands by requests: thread, client number, and form of commands.
+    sessions: Mutex<HashMap<Box<str>, (usize, u64, Form)>>,
     mail: Mutex<Vec<Vec<Mail>>>,
+    /// Users with connections, and how many.
+    users: Mutex<HashMap<Box<str>, u32>>,
+    peers: Mutex<peers::Peers>,
+    /// By namespace.
+    counts: RwLock<HashMap<String, Arc<Counts>>>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
 }
@@ -69,16 +81,11 @@ impl Live {
         if path.is_empty() {
             return Ok(None);
         }
-        let bad = |why: String| {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("live-config {path}: {why}"))
-        };
-        let text = std::fs::read(&path).map_err(|e| bad(e.to_string()))?;
-        let loaded = ::live::options::load(&text, &[]).map_err(|e| bad(e.to_string()))?;
-        for note in &loaded.notes {
-            log!(engine.log, Notice, "live-config: {}", note);
-        }
+        let (file, options) = reload::File::read(engine, &path)
+            .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
         Ok(Some(Arc::new(Self {
-            options: RwLock::new(loaded.options),
+            options: RwLock::new(options),
+            file: Mutex::new(file),
             prefix: PREFIX.to_owned(),
             node: new_uuid(),
             jwks: Mutex::default(),
@@ -86,6 +93,9 @@ impl Live {
             forwards: Mutex::default(),
             sessions: Mutex::default(),
             mail: Mutex::default(),
+            users: Mutex::default(),
+            peers: Mutex::default(),
+            counts: RwLock::default(),
             channels: Mutex::default(),
         })))
     }
@@ -104,6 +114,19 @@ impl Live {
             }
         }
         counts.channels.store(all.len() as u64, Relaxed);
+    }
+
+    /// A connection of a user begins, or ends.
+    fn count_user(&self, user: &str, begins: bool) {
+        let mut all = self.users.lock();
+        if begins {
+            *all.entry(user.into()).or_default() += 1;
+        } else if let Some(n) = all.get_mut(user) {
+            *n -= 1;
+            if *n == 0 {
+                all.remove(user);
+            }
+        }
     }
 
     /// Channels with subscribers whose names match a pattern, and how many; with an empty pattern all.

@@ -7,6 +7,7 @@ use engine::Thread;
 use http1::form::urlencoded;
 use http1::response::{begin, end, field, length};
 use http1::{Head, Method};
+use live_protocol::control;
 use resp::Out;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,6 +15,7 @@ use serde_json::value::RawValue;
 use super::hub::wire::{Kind, Wire};
 use super::hub::{Cx, Fields};
 use super::mail::Mail;
+use super::peers::Waiting;
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};
@@ -70,7 +72,10 @@ pub(crate) fn answer(
         Request { shared, head, body, date: &date, out, options: Arc::clone(&options) };
     match kind {
         Some(kind) => Some(request.begin_stream(kind)),
-        None if emulates => Some(request.emulate(live)),
+        None if emulates => {
+            let hub = web.hub(shared, thread)?;
+            Some(request.emulate(live, &mut Cx { shared, thread, outlets: hub.1 }))
+        }
         None if health => Some(request.plain(200, "application/json", b"{}")),
         None => {
             let hub = web.hub(shared, thread)?;
@@ -109,6 +114,14 @@ impl Request<'_, '_> {
         end(buf, keeps, self.head.minor);
         buf.extend_from_slice(body);
         if keeps { After::Keeps } else { After::Ends }
+    }
+
+    /// Answers when other servers have told of their channels.
+    pub(super) fn wait(&mut self, pattern: String) -> After {
+        let mut head = Vec::new();
+        begin(&mut head, 200, self.date);
+        field(&mut head, "Content-Type", "application/json");
+        After::Streams(Box::new(Waiting { pattern, head }), usize::MAX / 4)
     }
 
     fn text(&mut self, status: u16, why: &str) -> After {
@@ -258,7 +271,7 @@ impl Request<'_, '_> {
     }
 
     /// Commands for a stream, by a request of their own.
-    fn emulate(&mut self, live: &Live) -> After {
+    fn emulate(&mut self, live: &Live, cx: &mut Cx<'_>) -> After {
         match self.head.method {
             Method::Options => return self.preflight(),
             Method::Post => {}
@@ -271,9 +284,11 @@ impl Request<'_, '_> {
         let emulation =
             if binary { Emulation::of_protobuf(self.body) } else { Emulation::of_json(self.body) };
         let Some(emulation) = emulation else { return self.text(400, "this is no request") };
-        // Several servers do not pass commands on to each other.
+        if emulation.node != live.node && live.pass_on(cx, &emulation.node, emulation.encode()) {
+            return self.plain(204, "", b"");
+        }
         let there = (emulation.node == live.node).then(|| live.find_session(&emulation.session));
-        let Some((thread, id)) = there.flatten() else {
+        let Some((thread, id, _)) = there.flatten() else {
             return self.text(404, "there is no such session");
         };
         let commands = if binary {
@@ -293,10 +308,12 @@ fn is_binary(head: &Head<'_>) -> bool {
 }
 
 /// What a request that carries commands holds.
-struct Emulation {
+pub(super) struct Emulation {
     node: String,
-    session: String,
-    data: Vec<u8>,
+    pub(super) session: String,
+    /// The commands, and as they were in the request.
+    pub(super) data: Vec<u8>,
+    raw: Vec<u8>,
 }
 
 impl Emulation {
@@ -315,12 +332,18 @@ impl Emulation {
             Ok(inner) => inner.into_bytes(),
             Err(_) => text.data.get().as_bytes().to_vec(),
         };
-        Some(Self { node: text.node, session: text.session, data })
+        let raw = text.data.get().as_bytes().to_vec();
+        Some(Self { node: text.node, session: text.session, data, raw })
     }
 
-    fn of_protobuf(body: &[u8]) -> Option<Self> {
+    /// For another server.
+    fn encode(&self) -> Vec<u8> {
+        control::emulation(&self.node, &self.session, &self.raw)
+    }
+
+    pub(super) fn of_protobuf(body: &[u8]) -> Option<Self> {
         let (node, session, data) = wire::emulation_of_protobuf(body)?;
-        Some(Self { node, session, data })
+        Some(Self { node, session, raw: data.clone(), data })
     }
 }
 
@@ -330,7 +353,7 @@ fn connect(asked: ConnectRequest) -> Vec<Command> {
 }
 
 /// Calls the hub of the connection's thread.
-fn with_hub(at: &mut At<'_>, f: impl FnOnce(&mut Hub, &mut Cx<'_>)) {
+pub(super) fn with_hub(at: &mut At<'_>, f: impl FnOnce(&mut Hub, &mut Cx<'_>)) {
     let At { shared, thread, web, .. } = at;
     if let Some((hub, outlets)) = web.hub(shared, thread) {
         f(hub, &mut Cx { shared, thread, outlets });

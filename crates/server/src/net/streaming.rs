@@ -12,7 +12,7 @@ use super::answer::{Turn, gate_output};
 use super::conn::{Conn, INPUT};
 use super::web::{Io, WebConn, gate, receive};
 use super::worker::Worker;
-use crate::web::{At, Streaming};
+use crate::web::{At, Responder, Streaming};
 
 /// The turn of a connection that is a stream.
 pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Turn> {
@@ -69,6 +69,11 @@ pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Resu
 impl Worker {
     /// Calls handlers whose time has come, and gives the producers their turn.
     pub(super) fn turn_streams(&mut self) {
+        if self.thread.index == 0 && self.shared.live.is_some() {
+            // It speaks with other servers of live channels, even when it has no client.
+            let (shared, thread) = (&self.shared, &self.thread);
+            self.web.get_or_insert_with(|| Responder::new(shared, thread));
+        }
         let Some(web) = &mut self.web else { return };
         web.turn(&self.shared, &mut self.thread);
         let now = self.thread.cx.now;
@@ -81,6 +86,9 @@ impl Worker {
     /// publication that a crash takes back. What is appended while a connection waits for the journal is sent in a later
     /// turn, so that it never waits for more than it has.
     pub(super) fn flush_streams(&mut self) {
+        if let Some(web) = &mut self.web {
+            web.journaled(&self.shared, &mut self.thread);
+        }
         let lane = &self.inbox.worker.lane;
         let gate = self.shared.engine.journal.gate(lane, lane.acted());
         let mut later = Vec::new();

@@ -48,10 +48,25 @@ impl Responder {
     /// Called once in each turn of the event loop, behind all commands and messages of the turn: producers
     /// append what these have come to.
     pub(crate) fn turn(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
+        if thread.index == 0 {
+            // It speaks with other servers even when it has no client.
+            self.hub(shared, thread);
+        }
         if let Some(hub) = &mut self.hub {
             hub.turn(&mut Cx { shared, thread, outlets: &mut self.outlets });
         }
         self.live_turn(shared, thread);
+    }
+
+    /// Called when the journal has been given the changes of the turn: messages that have waited for it go out.
+    pub(crate) fn journaled(&mut self, shared: &Arc<Shared>, thread: &mut Thread) {
+        if let Some(hub) = &mut self.hub
+            && hub.has_held()
+        {
+            // Announced before the look at how far the journal is, so that it wakes this thread when it is further.
+            thread.worker().wake_request.announce();
+            hub.release(&mut Cx { shared, thread, outlets: &mut self.outlets });
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! and a new field of INFO takes one more line here. Figures that INFO does not have come behind
 //! it, as `apus_…`: the costs of commands by phase, and each thread's part.
 
+mod live;
 mod names;
 mod replication;
 mod web;
@@ -126,6 +127,9 @@ fn page(info: &str, shared: &Shared) -> String {
     costs(engine, &mut page);
     threads(engine, &mut page);
     web::web(&shared.web, &mut page);
+    if let Some(channels) = &shared.live {
+        live::live(channels, engine, &mut page);
+    }
     page.0
 }
 

@@ -11,7 +11,7 @@ use live_protocol::Publication;
 use super::{Cx, Hub};
 
 /// A publication on its way to subscribers.
-pub(super) struct Arrived {
+pub(crate) struct Arrived {
     pub(super) publication: Publication,
     /// The offset of the first publication that it stands for: its own, unless others were left out for it.
     pub(super) since: u64,

@@ -8,6 +8,7 @@ use live_protocol::filter::Node;
 
 use super::batch::Arrived;
 use super::wire::Wire;
+use crate::live::Counts;
 
 /// Subscribers from which on one of them is found by a map.
 const MAPPED: usize = 32;
@@ -55,14 +56,17 @@ pub(crate) struct Channel {
     /// Publications that wait for others, and when they go out, in Unix milliseconds.
     pub(crate) waiting: Vec<Arrived>,
     pub(crate) flush_at: i64,
+    /// Of the namespace.
+    pub(crate) counts: Arc<Counts>,
     pub(crate) subscribers: Vec<Subscriber>,
     places: Option<HashMap<u64, usize>>,
 }
 
 impl Channel {
-    pub(crate) fn new(namespace: Arc<Namespace>, number: u64) -> Self {
+    pub(crate) fn new(namespace: Arc<Namespace>, counts: Arc<Counts>, number: u64) -> Self {
         Self {
             namespace,
+            counts,
             number,
             latest: None,
             waiting: Vec::new(),

@@ -215,6 +215,9 @@ impl Hub {
             return Err(failed(cx, &why).into());
         }
         cx.shared.engine.live.published.fetch_add(1, Relaxed);
+        if let Ok(found) = self.options.channel.find(channel) {
+            self.live.counts(&found.namespace.name).published.fetch_add(1, Relaxed);
+        }
         // The client sees its own publication before the reply.
         self.drain(cx);
         Ok(ReplyResult::Publish)

@@ -14,6 +14,7 @@ use ::live::{Disconnect, Error};
 use super::ask::{Done, Then};
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
+use crate::live::peers;
 use live_protocol::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
 
 impl Hub {
@@ -140,6 +141,7 @@ impl Hub {
         let wire = client.wire;
         client.connected = true;
         client.user = by.user.as_str().into();
+        self.live.count_user(&by.user, true);
         client.info = by.info.clone().into();
         client.expire_at = by.expire_at;
         client.client_side_refresh = by.client_side_refresh;
@@ -162,12 +164,14 @@ impl Hub {
     }
 
     /// The other connections of a user end.
-    fn end_others(&self, cx: &Cx<'_>, user: &str, client: &str) {
+    fn end_others(&self, cx: &mut Cx<'_>, user: &str, client: &str) {
         let disconnect = Disconnect::CONNECTION_LIMIT;
         let target = Target { user: user.to_owned(), ..Target::default() };
         let whitelist = vec![client.to_owned()];
-        let others = Mail::Disconnect(DisconnectUser { target, disconnect, whitelist });
-        self.live.post_all(&cx.shared.engine, &others);
+        let asked = DisconnectUser { target, disconnect, whitelist };
+        let end = peers::disconnects(&asked);
+        self.live.post_all(&cx.shared.engine, &Mail::Disconnect(asked));
+        self.live.tell(&cx.shared.engine, cx.thread, None, end);
     }
 
     fn connection_token(&mut self, cx: &Cx<'_>, token: &str) -> Result<ConnectToken, TokenError> {

@@ -25,13 +25,18 @@ enum Fate {
 impl Hub {
     /// Delivers the messages that have come.
     pub(super) fn drain(&mut self, cx: &mut Cx<'_>) {
+        let shared = cx.shared;
+        let journal = &shared.engine.journal;
         // Others may come of these: a client that is ended leaves its channels.
-        while cx.thread.has_tapped() {
-            for tapped in cx.thread.take_tapped() {
+        while cx.thread.has_tapped() || self.held.has_due(journal) {
+            self.held.add(cx.thread.take_tapped(), journal);
+            while let Some(tapped) = self.held.next(journal) {
                 let Ok(name) = std::str::from_utf8(&tapped.name) else { continue };
                 let own = name.strip_prefix(self.live.prefix.as_str());
-                match own.and_then(|rest| rest.strip_prefix(".client.")) {
+                let own = own.and_then(|rest| rest.strip_prefix('.'));
+                match own.and_then(|rest| rest.strip_prefix("client.")) {
                     Some(channel) => self.deliver(cx, channel, tapped.payload()),
+                    None if own.is_some_and(|own| self.hear(cx, own, tapped.payload())) => {}
                     None => self.deliver_plain(cx, name, tapped.payload()),
                 }
             }
@@ -124,6 +129,7 @@ impl Hub {
             there.latest = Some(Latest { offset, epoch, data });
         }
         cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
+        there.counts.delivered.fetch_add(delivered, Relaxed);
         for (id, server_side, fate) in ended {
             match fate {
                 Fate::Stays => {}

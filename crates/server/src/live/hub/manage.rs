@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ::live::api::{self, Target};
 use ::live::permission::Subscription as Granted;
-use ::live::{Disconnect, Unsubscribe};
+use ::live::{Disconnect, SubscribeOptions, Unsubscribe};
 
 use super::client::Client;
 use super::{Cx, Hub, ttl};
@@ -25,8 +25,8 @@ impl Hub {
             Mail::Commands(id, commands) => self.commands(cx, id, commands),
             Mail::Answered(id, number, outcome) => self.answered(cx, id, number, &outcome),
             Mail::Keys => self.keys_arrived(cx),
-            Mail::Subscribe(asked) => self.subscribe_by_api(cx, &asked),
-            Mail::Unsubscribe(asked) => self.unsubscribe_by_api(cx, &asked),
+            Mail::Subscribe(asked, options) => self.subscribe_by_api(cx, &asked, *options),
+            Mail::Unsubscribe(asked, end) => self.unsubscribe_by_api(cx, &asked, &end),
             Mail::Disconnect(asked) => {
                 for id in self.meant(&asked.target) {
                     let uid = self.clients.get(&id).map(|client| client.uid.to_string());
@@ -36,6 +36,7 @@ impl Hub {
                 }
             }
             Mail::Refresh(asked) => self.refresh_by_api(cx, &asked),
+            Mail::Answer(id, reply) => self.answer_waiting(cx, id, &reply),
         }
     }
 
@@ -44,10 +45,13 @@ impl Hub {
         of.map(|(id, _)| *id).collect()
     }
 
-    fn subscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Subscribe) {
-        let options = Arc::clone(&self.options);
-        let Ok(granted) = api::check::subscribe(&options, asked) else { return };
-        let granted = Granted { options: granted, client_side_refresh: false };
+    fn subscribe_by_api(
+        &mut self,
+        cx: &mut Cx<'_>,
+        asked: &api::Subscribe,
+        options: SubscribeOptions,
+    ) {
+        let granted = Granted { options, client_side_refresh: false };
         let mut request = SubscribeRequest { channel: asked.channel.clone(), ..Default::default() };
         if let Some(since) = &asked.recover_since {
             request.recover = true;
@@ -68,7 +72,7 @@ impl Hub {
         }
     }
 
-    fn unsubscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Unsubscribe) {
+    fn unsubscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Unsubscribe, end: &Unsubscribe) {
         for id in self.meant(&asked.target) {
             let Some(client) = self.clients.get(&id) else { continue };
             let channels: Vec<Arc<str>> = match asked.channel.as_str() {
@@ -76,7 +80,7 @@ impl Hub {
                 one => vec![one.into()],
             };
             for channel in channels {
-                self.end_subscription(cx, id, &channel, &Unsubscribe::SERVER);
+                self.end_subscription(cx, id, &channel, end);
             }
         }
     }

@@ -11,6 +11,7 @@ mod commands;
 mod connect;
 mod deliver;
 mod encode;
+mod held;
 mod manage;
 mod subscribe;
 mod timers;
@@ -29,6 +30,7 @@ use engine::{Session, Thread};
 
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
+use self::held::Held;
 use self::wire::Wire;
 use super::Live;
 use super::store::Store;
@@ -49,7 +51,7 @@ pub(crate) type Fields = Vec<(String, String)>;
 /// See the module's text.
 pub(crate) struct Hub {
     live: Arc<Live>,
-    options: Arc<Options>,
+    pub(super) options: Arc<Options>,
     session: Session,
     /// As whom functions that decide run.
     functions: Session,
@@ -59,12 +61,15 @@ pub(crate) struct Hub {
     misses_key: bool,
     /// Clients with commands that wait for a key.
     keyless: Vec<u64>,
-    clients: HashMap<u64, Client>,
-    channels: HashMap<Arc<str>, Channel>,
     /// Channels in which publications wait for others.
     batches: Vec<Arc<str>>,
     /// The number of the last channel that the thread began to follow.
     numbered: u64,
+    pub(super) clients: HashMap<u64, Client>,
+    pub(super) channels: HashMap<Arc<str>, Channel>,
+    /// Clients of the API that wait for other servers, with the heads of their answers.
+    pub(super) waiting: HashMap<u64, Vec<u8>>,
+    held: Held,
 }
 
 impl Hub {
@@ -83,6 +88,8 @@ impl Hub {
             channels: HashMap::new(),
             batches: Vec::new(),
             numbered: 0,
+            waiting: HashMap::new(),
+            held: Held::default(),
         })
     }
 
@@ -96,7 +103,7 @@ impl Hub {
             "".into()
         };
         if wire.is_emulated() {
-            self.live.add_session(&session, cx.thread.index, id);
+            self.live.add_session(&session, cx.thread.index, id, wire.form);
         }
         let client = Client {
             uid: super::new_uuid().into(),
@@ -143,11 +150,15 @@ impl Hub {
 
     /// Once in each turn of the event loop: mail of other threads, and messages.
     pub(crate) fn turn(&mut self, cx: &mut Cx<'_>) {
+        self.follow_options(cx);
         for mail in self.live.take_mail(cx.thread.index) {
             self.read_mail(cx, mail);
         }
         self.drain(cx);
         self.flush_due(cx);
+        if cx.thread.index == 0 {
+            self.keep_company(cx);
+        }
     }
 
     pub(super) fn options(&self) -> Arc<Options> {
@@ -176,7 +187,7 @@ impl Hub {
     }
 
     /// Has the client's connection call when something is due next.
-    fn schedule(&self, cx: &mut Cx<'_>, id: u64) {
+    pub(super) fn schedule(&self, cx: &mut Cx<'_>, id: u64) {
         let due = self.clients.get(&id).map_or(0, |client| client.due(self.grace()));
         cx.outlets.call_at(id, due);
     }
@@ -247,6 +258,7 @@ impl Hub {
             }
             if client.connected {
                 cx.shared.engine.live.clients.fetch_sub(1, Relaxed);
+                self.live.count_user(&client.user, false);
             }
         }
     }

@@ -115,10 +115,12 @@ impl Hub {
             return Ok(Arc::clone(name));
         }
         let namespace = Arc::clone(self.options.channel.find(channel)?.namespace);
+        let counts = self.live.counts(&namespace.name);
         let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
         self.numbered += 1;
-        self.channels.insert(Arc::clone(&name), Channel::new(namespace, self.numbered));
+        let state = Channel::new(namespace, counts, self.numbered);
+        self.channels.insert(Arc::clone(&name), state);
         let tap = Store::tap_of(&self.live.prefix, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
         if from_resp {
@@ -181,14 +183,15 @@ impl Hub {
         result.offset = place.offset;
         if recovers {
             result.was_recovering = true;
-            Self::recover(cx, asked, cache, (&place, publications), &mut result)?;
+            let recovered = Self::recover(asked, cache, (&place, publications), &mut result);
+            self.count_recovery(cx, channel, result.recovered);
+            recovered?;
         }
         Ok((result, place))
     }
 
     /// Whether a client can be given all that it has missed, and all of that.
     fn recover(
-        cx: &Cx<'_>,
         asked: &SubscribeRequest,
         cache: bool,
         (place, mut publications): (&Place, Vec<Publication>),
@@ -210,8 +213,6 @@ impl Hub {
             let missed = ends.map(|(first, last)| (first.offset, last.offset));
             permission::is_recovered(epoch, top, &asked.epoch, asked.offset, missed)
         };
-        let counts = &cx.shared.engine.live;
-        if recovered { &counts.recovered } else { &counts.not_recovered }.fetch_add(1, Relaxed);
         if !recovered && !cache && asked.flag & REJECT_UNRECOVERED != 0 {
             return Err(Error::UNRECOVERABLE_POSITION.into());
         }
@@ -224,6 +225,15 @@ impl Hub {
             result.offset = asked.offset;
         }
         Ok(())
+    }
+
+    fn count_recovery(&self, cx: &Cx<'_>, channel: &str, recovered: bool) {
+        let all = &cx.shared.engine.live;
+        if recovered { &all.recovered } else { &all.not_recovered }.fetch_add(1, Relaxed);
+        if let Some(there) = self.channels.get(channel) {
+            let own = &there.counts;
+            if recovered { &own.recovered } else { &own.not_recovered }.fetch_add(1, Relaxed);
+        }
     }
 
     /// Ends a subscription without telling its client. Returns whether there was one.

@@ -182,7 +182,7 @@ impl Hub {
             match self.store(cx).history(&channel, span, meta_ttl) {
                 // What was published a moment ago is on its way.
                 Ok((top, _)) if *top.epoch == *epoch && top.offset <= offset => {}
-                Ok(_) if cx.thread.has_tapped() => {}
+                Ok(_) if cx.thread.has_tapped() || !self.held.is_empty() => {}
                 Ok(_) => self.insufficient(cx, id, &channel, server_side),
                 Err(why) => drop(failed(cx, &why)),
             }

@@ -88,6 +88,9 @@ impl Worker {
         self.stops = true;
         self.crowded.clear();
         self.conns.iter_mut().for_each(|(_, c)| c.crowded = false);
+        if let (0, Some(live)) = (self.thread.index, &self.shared.live) {
+            live.leave(&engine, &mut self.thread);
+        }
         let all: Vec<usize> = self.conns.iter().map(|(i, _)| i).collect();
         for i in all {
             if let Some(c) = self.conns.get_mut(i) {

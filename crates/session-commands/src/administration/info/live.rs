@@ -21,4 +21,9 @@ pub(super) fn live(call: &mut Call<'_>, s: &mut Section) {
     ] {
         s.put(name, count.load(Relaxed));
     }
+    if let Some(fields) = &*call.engine.on_live_info.read() {
+        for (name, value) in fields() {
+            s.put(&name, value);
+        }
+    }
 }

@@ -1,0 +1,85 @@
+//! What happens in channels, by namespace: for metrics, and INFO.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Live;
+
+/// Counts of one namespace since the start.
+#[derive(Default)]
+pub(crate) struct Counts {
+    /// Publications of clients and of the API.
+    pub(crate) published: AtomicU64,
+    /// Publications that were sent to a subscriber, each.
+    pub(crate) delivered: AtomicU64,
+    /// Subscriptions that were given all that they had missed, and those that could not be.
+    pub(crate) recovered: AtomicU64,
+    pub(crate) not_recovered: AtomicU64,
+}
+
+/// The figures of one namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    /// Subscriptions, and channels with some, now.
+    pub(crate) subscriptions: u64,
+    pub(crate) channels: u64,
+    pub(crate) published: u64,
+    pub(crate) delivered: u64,
+    pub(crate) recovered: u64,
+    pub(crate) not_recovered: u64,
+}
+
+impl Live {
+    /// The counts of a namespace.
+    pub(super) fn counts(&self, namespace: &str) -> Arc<Counts> {
+        if let Some(there) = self.counts.read().get(namespace) {
+            return Arc::clone(there);
+        }
+        Arc::clone(self.counts.write().entry(namespace.to_owned()).or_default())
+    }
+
+    /// The figures of all namespaces of which there is something to say, by name; empty for channels without one.
+    pub(crate) fn figures(&self) -> BTreeMap<String, Figures> {
+        let mut all: BTreeMap<String, Figures> = BTreeMap::new();
+        for (name, counts) in &*self.counts.read() {
+            let figures = all.entry(name.clone()).or_default();
+            figures.published = counts.published.load(Relaxed);
+            figures.delivered = counts.delivered.load(Relaxed);
+            figures.recovered = counts.recovered.load(Relaxed);
+            figures.not_recovered = counts.not_recovered.load(Relaxed);
+        }
+        let options = self.options();
+        for (channel, n) in &*self.channels.lock() {
+            // Subscribers may stay in a channel whose namespace a new file no longer has.
+            let namespace = options.channel.find(channel).map(|found| found.namespace.name.clone());
+            let figures = all.entry(namespace.unwrap_or_default()).or_default();
+            figures.subscriptions += u64::from(*n);
+            figures.channels += 1;
+        }
+        all
+    }
+
+    /// Fields of INFO beyond the totals.
+    pub(crate) fn info(&self) -> Vec<(String, String)> {
+        let (users, nodes) = self.users_and_nodes();
+        let mut fields = vec![
+            ("live_users".into(), users.to_string()),
+            ("live_nodes".into(), nodes.to_string()),
+        ];
+        for (name, f) in self.figures() {
+            let value = format!(
+                "subscriptions={},channels={},published={},delivered={},recovered={},not_recovered={}",
+                f.subscriptions, f.channels, f.published, f.delivered, f.recovered, f.not_recovered
+            );
+            fields.push((format!("live_namespace_{name}"), value));
+        }
+        fields
+    }
+
+    /// Users with connections now, and servers that share the channels, this one included.
+    pub(crate) fn users_and_nodes(&self) -> (usize, usize) {
+        (self.users.lock().len(), self.others().len() + 1)
+    }
+}

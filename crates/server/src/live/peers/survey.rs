@@ -1,0 +1,239 @@
+//! Questions to all servers: one asks, each answers, and the answer to a client of the API is the sum. Meanwhile the
+//! client's connection waits as a stream that nothing is appended to.
+//!
+//! | survey | question | answer |
+//! |---|---|---|
+//! | `channels` | a pattern | channels that match and have subscribers, and how many (as Centrifugo's) |
+//! | `centrifuge_emulation` | commands for a session, which came to another server than its stream | nothing |
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use ::live::api::{self, ApiError, ChannelInfo, ReplyResult};
+use engine::Engine;
+use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
+
+use super::super::hub::{Cx, Hub};
+use super::super::transport::{Emulation, with_hub};
+use live_protocol::{Form, decode_json, decode_protobuf};
+use super::super::{Live, Mail};
+use crate::web::{At, Streaming};
+
+/// How long a survey waits for answers.
+const WAITS_MS: i64 = 10_000;
+/// Surveys that wait at most.
+const SURVEYS_MAX: usize = 1000;
+
+const CHANNELS: &str = "channels";
+const EMULATION: &str = "centrifuge_emulation";
+
+/// Codes of failures: those of Centrifugo, and for commands those of centrifuge.
+const INVALID_REQUEST: u32 = 2;
+const METHOD_NOT_FOUND: u32 = 3;
+const BAD_EMULATION: u32 = 1;
+const NO_SESSION: u32 = 2;
+
+/// A survey for the channels of all servers.
+pub(crate) struct Survey {
+    /// The client that waits: the thread of its connection, and its number.
+    asks: (usize, u64),
+    until_ms: i64,
+    /// Servers that have not answered.
+    missing: HashSet<String>,
+    found: BTreeMap<String, u32>,
+}
+
+/// Surveys that wait for answers.
+#[derive(Default)]
+pub(crate) struct Surveys {
+    last: u64,
+    all: HashMap<u64, Survey>,
+}
+
+impl Surveys {
+    /// Takes those whose time is over.
+    pub(super) fn take_late(&mut self, now_ms: i64) -> Vec<Survey> {
+        if self.all.is_empty() {
+            return Vec::new();
+        }
+        self.all.extract_if(|_, survey| survey.until_ms <= now_ms).map(|(_, s)| s).collect()
+    }
+}
+
+impl Survey {
+    fn add(&mut self, channels: Vec<(String, u32)>) {
+        for (channel, n) in channels {
+            let sum = self.found.entry(channel).or_default();
+            *sum = sum.saturating_add(n);
+        }
+    }
+
+    fn finish(self, live: &Live, engine: &Engine) {
+        let of = |(name, num_clients)| (name, ChannelInfo { num_clients });
+        let reply = Ok(ReplyResult::Channels(self.found.into_iter().map(of).collect()));
+        live.post(engine, self.asks.0, Mail::Answer(self.asks.1, reply));
+    }
+
+    /// A server has failed, or has not answered.
+    pub(super) fn fail(self, live: &Live, engine: &Engine) {
+        let missing: Vec<_> = self.missing.iter().map(String::as_str).collect();
+        engine::log!(
+            engine.log,
+            Warning,
+            "live: the survey for channels has no answer of {}",
+            missing.join(", ")
+        );
+        live.post(engine, self.asks.0, Mail::Answer(self.asks.1, Err(ApiError::INTERNAL)));
+    }
+}
+
+impl Live {
+    /// Answers a question of another server.
+    pub(super) fn answer_survey(&self, engine: &Engine, asked: SurveyRequest) -> SurveyResponse {
+        let answer = match asked.op.as_str() {
+            CHANNELS => match control::channels_asked(&asked.data) {
+                Some(pattern) => Ok(control::answer_channels(&self.channels(&pattern))),
+                None => Err(INVALID_REQUEST),
+            },
+            EMULATION => self.emulate(engine, &asked.data).map(|()| Vec::new()),
+            _ => Err(METHOD_NOT_FOUND),
+        };
+        let (code, data) = match answer {
+            Ok(data) => (0, data),
+            Err(code) => (code, Vec::new()),
+        };
+        SurveyResponse { id: asked.id, code, data }
+    }
+
+    /// Commands for a stream of this server, which came to another one.
+    fn emulate(&self, engine: &Engine, data: &[u8]) -> Result<(), u32> {
+        let asked = Emulation::of_protobuf(data).ok_or(BAD_EMULATION)?;
+        let (thread, id, form) = self.find_session(&asked.session).ok_or(NO_SESSION)?;
+        let commands = match form {
+            Form::Json => {
+                let text: String =
+                    serde_json::from_slice(&asked.data).map_err(|_| BAD_EMULATION)?;
+                decode_json(text.as_bytes())
+            }
+            Form::Protobuf => decode_protobuf(&asked.data),
+        };
+        self.post(engine, thread, Mail::Commands(id, commands.ok_or(BAD_EMULATION)?));
+        Ok(())
+    }
+
+    /// Passes commands on to the server that has their session. False: it is not known.
+    pub(in super::super) fn pass_on(&self, cx: &mut Cx<'_>, node: &str, data: Vec<u8>) -> bool {
+        let mut peers = self.peers.lock();
+        if !peers.nodes.contains_key(node) {
+            return false;
+        }
+        // Nobody waits for its answer.
+        peers.surveys.last += 1;
+        let asked = SurveyRequest { id: peers.surveys.last, op: EMULATION.to_owned(), data };
+        drop(peers);
+        self.tell(&cx.shared.engine, cx.thread, Some(node), Message::SurveyRequest(asked));
+        true
+    }
+
+    pub(super) fn survey_answered(&self, engine: &Engine, uid: &str, answer: SurveyResponse) {
+        let mut peers = self.peers.lock();
+        let all = &mut peers.surveys.all;
+        let Some(survey) = all.get_mut(&answer.id) else { return };
+        if !survey.missing.contains(uid) {
+            return;
+        }
+        let channels = Some(&answer.data).filter(|_| answer.code == 0);
+        let channels = channels.and_then(|data| control::channels_answered(data));
+        let failed = channels.is_none();
+        if let Some(channels) = channels {
+            survey.missing.remove(uid);
+            survey.add(channels);
+        }
+        let done = failed || survey.missing.is_empty();
+        let survey = done.then(|| all.remove(&answer.id)).flatten();
+        drop(peers);
+        match survey {
+            Some(survey) if failed => survey.fail(self, engine),
+            Some(survey) => survey.finish(self, engine),
+            None => {}
+        }
+    }
+}
+
+impl Hub {
+    /// Whether a question about channels is for other servers, too.
+    pub(in super::super) fn has_company(&self, cx: &Cx<'_>) -> bool {
+        // What a replica publishes, its primary does not hear.
+        !cx.shared.engine.is_replica() && !self.live().peers.lock().nodes.is_empty()
+    }
+
+    /// Asks all servers for their channels, for a client of the API that waits.
+    fn ask_for_channels(&mut self, cx: &mut Cx<'_>, id: u64, pattern: &str) {
+        let live = self.live();
+        let engine = &cx.shared.engine;
+        let mut survey = Survey {
+            asks: (cx.thread.index, id),
+            until_ms: cx.thread.cx.now + WAITS_MS,
+            missing: HashSet::new(),
+            found: live.channels(pattern).into_iter().collect(),
+        };
+        let mut peers = live.peers.lock();
+        survey.missing.extend(peers.nodes.keys().cloned());
+        if survey.missing.is_empty() {
+            drop(peers);
+            return survey.finish(&live, engine);
+        }
+        if peers.surveys.all.len() >= SURVEYS_MAX {
+            drop(peers);
+            return survey.fail(&live, engine);
+        }
+        peers.surveys.last += 1;
+        let number = peers.surveys.last;
+        peers.surveys.all.insert(number, survey);
+        drop(peers);
+        let data = control::ask_channels(pattern);
+        let asked = SurveyRequest { id: number, op: CHANNELS.to_owned(), data };
+        live.tell(engine, cx.thread, None, Message::SurveyRequest(asked));
+    }
+}
+
+/// A request of the API that waits for other servers.
+pub(in super::super) struct Waiting {
+    pub(in super::super) pattern: String,
+    /// The head of the answer, up to its length.
+    pub(in super::super) head: Vec<u8>,
+}
+
+impl Streaming for Waiting {
+    fn begin(&mut self, at: &mut At<'_>) {
+        let (id, pattern) = (at.id, std::mem::take(&mut self.pattern));
+        let head = std::mem::take(&mut self.head);
+        with_hub(at, |hub, cx| {
+            hub.waiting.insert(id, head);
+            hub.ask_for_channels(cx, id, &pattern);
+        });
+    }
+
+    fn ended(&mut self, at: &mut At<'_>) {
+        let id = at.id;
+        with_hub(at, |hub, _| {
+            hub.waiting.remove(&id);
+        });
+    }
+}
+
+impl Hub {
+    /// The answer for a client of the API that has waited.
+    pub(in super::super) fn answer_waiting(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        reply: &api::Reply,
+    ) {
+        let Some(mut answer) = self.waiting.remove(&id) else { return };
+        let body = api::encode(reply);
+        http1::response::length(&mut answer, body.len());
+        http1::response::end(&mut answer, false, 1);
+        answer.extend_from_slice(&body);
+        cx.outlets.end(id, &answer);
+    }
+}
