@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """SET from 128 callers, by several clients in one run: operations per second, client's and server's CPU.
 
-The server is on core 0, the client on core 1; each client has several turns, in turn, and the median counts.
+The server is on core 0, the client on core 1; each client has several turns, in turn, and the median counts. The last
+lines say which floors of docs/client.md were reached.
 
-    tests/bench/clients.py SERVER-COMMAND [--turns N] [--seconds N] [--callers N] [--rate N] [--delay US]
-                           [--threads N] [--only CLIENT]...
+    tests/bench/clients.py SERVER-COMMAND [--turns N] [--seconds N] [--callers N] [--rate N] [--threads N]
+                           [--only CLIENT]... | --flush-delay
 
 SERVER-COMMAND is `redis-server` or a path of apus. CLIENT is apus, redis, fred or rueidis, with a flush delay of its
-own after a plus (apus+100, in microseconds), or nothing: callers that do nothing at the same rate. Build the clients
-first:
+own after a plus (apus+100, in microseconds), or nothing: callers that do nothing at the same rate. --flush-delay is
+the row of 100,000 commands a second with a delay of 100 µs against none. A run of all clients takes 65 s, that row
+40 s. Build the clients first:
     cargo build --release --manifest-path tests/bench/clients/Cargo.toml
     (cd tests/bench/clients/rueidis && go build -o ../target/rueidis .)
 """
@@ -16,20 +18,49 @@ first:
 import argparse
 import os
 import pathlib
-import shutil
-import socket
-import statistics
-import subprocess
-import tempfile
-import time
+
+from pinned import cpu, medians, run, server, verdict
 
 HERE = pathlib.Path(__file__).resolve().parent / "clients"
-TICK = os.sysconf("SC_CLK_TCK")
+# rueidis may flush at once or wait: its better one counts.
+CLIENTS = ["apus", "redis", "fred", "rueidis", "rueidis+100"]
 
 
-def cpu(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+def turn(client, process, port, options):
+    """Operations per second, nanoseconds of CPU of the client and of the server for each."""
+    target = pathlib.Path(os.environ.get("CLIENTS_TARGET", HERE / "target"))
+    name, _, delay = client.partition("+")
+    program = [target / "rueidis"] if name == "rueidis" else [target / "release/clients-bench", name]
+    threads = [] if name == "rueidis" else [options.threads]
+    before = cpu(process.pid)
+    words = run(*program, port, options.callers, options.seconds, options.rate, delay or 0, *threads)
+    # The second of warming up is as busy.
+    rate, own = float(words[1]), float(words[2])
+    return rate, own, (cpu(process.pid) - before) / (options.seconds + 1) / rate * 1e9
+
+
+def judge(results):
+    """The floors of SET from many callers."""
+    apus = results["apus"]
+    rust = [results[name] for name in ("redis", "fred") if name in results]
+    go = [results[name] for name in ("rueidis", "rueidis+100") if name in results]
+    if rust:
+        verdict("operations/s to those of the best Rust client", apus[0] / max(r[0] for r in rust), 1.5)
+    if go:
+        verdict("operations/s to those of rueidis", apus[0] / max(r[0] for r in go), 1.2)
+    for name, other in results.items():
+        if name.partition("+")[0] != "apus":
+            verdict(f"the client's CPU per operation to that of {name}", apus[1] / other[1], 1, at_most=True)
+
+
+def judge_delay(results):
+    """The floor of a flush delay. What the callers' timers cost is in it, and is not taken off: callers that do
+    nothing wake up more often than those that wait for replies together."""
+    none, delayed = results["apus"], results["apus+100"]
+    verdict("the client's CPU with a flush delay to that without", delayed[1] / none[1], 0.6, at_most=True)
+    verdict("the server's CPU with a flush delay to that without", delayed[2] / none[2], 0.6, at_most=True)
+    for name, result in results.items():
+        verdict(f"commands a second of {name}", result[0], 99_000)
 
 
 def main():
@@ -39,46 +70,26 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--callers", type=int, default=128)
     parser.add_argument("--rate", type=int, default=0)
-    parser.add_argument("--delay", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--only", action="append")
+    parser.add_argument("--flush-delay", action="store_true")
     options = parser.parse_args()
-    target = pathlib.Path(os.environ.get("CLIENTS_TARGET", HERE / "target"))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    program = shutil.which(options.server) or os.path.abspath(options.server)
-    serve = [] if "redis" in os.path.basename(program) else ["serve", "--threads", "1"]
-    with tempfile.TemporaryDirectory() as directory:
-        server = subprocess.Popen(
-            ["taskset", "-c", "0", program, *serve, "--port", str(port), "--save", ""],
-            cwd=directory, stdout=subprocess.DEVNULL)
-        try:
-            time.sleep(1)
-            results = {}
-            for _ in range(options.turns):
-                for client in options.only or ["apus", "redis", "fred", "rueidis"]:
-                    name, _, delay = client.partition("+")
-                    if name == "rueidis":
-                        command = [target / "rueidis"]
-                    else:
-                        command = [target / "release/clients-bench", name]
-                    command += [port, options.callers, options.seconds, options.rate, delay or options.delay]
-                    command += [options.threads] if name != "rueidis" else []
-                    before = cpu(server.pid)
-                    words = subprocess.run(["taskset", "-c", "1", *map(str, command)], check=True,
-                                           capture_output=True, text=True).stdout.split()
-                    # The second of warming up is as busy.
-                    rate, used = float(words[1]), cpu(server.pid) - before
-                    cost = used / (options.seconds + 1) / rate * 1e9
-                    results.setdefault(client, []).append((rate, float(words[2]), cost))
-            print("| client | operations/s | ns of its CPU | ns of the server's CPU |\n|---|---|---|---|")
-            for client, turns in results.items():
-                middle = [statistics.median(column) for column in zip(*turns)]
-                print(f"| {client} | {middle[0]:,.0f} | {middle[1]:,.0f} | {middle[2]:,.0f} |")
-        finally:
-            server.kill()
-            server.wait()
+    clients = options.only or CLIENTS
+    if options.flush_delay:
+        options.rate, clients = 100_000, ["nothing", "apus", "apus+100"]
+    results = {}
+    with server(options.server) as (process, port):
+        for _ in range(options.turns):
+            for client in clients:
+                results.setdefault(client, []).append(turn(client, process, port, options))
+    results = {client: medians(turns) for client, turns in results.items()}
+    print("| client | operations/s | ns of its CPU | ns of the server's CPU |\n|---|---|---|---|")
+    for client, (rate, own, of_server) in results.items():
+        print(f"| {client} | {rate:,.0f} | {own:,.0f} | {of_server:,.0f} |")
+    if options.flush_delay:
+        judge_delay(results)
+    elif "apus" in results:
+        judge(results)
 
 
 if __name__ == "__main__":

@@ -1,41 +1,38 @@
 #!/usr/bin/env python3
 """Publishing with 5 ms of network latency: callers that share a connection, against a pool of 128 connections.
 
-The server is on core 0, callers and relay on core 1 (tests/bench/clients/src/bin/distant.rs).
+The server is on core 0, callers and relay on core 1 (tests/bench/clients/src/bin/distant.rs). A row takes 10 s. A pool
+of 128 with 128 callers is never waited for: sharing pays where there are more callers than connections.
 
-    tests/bench/distant.py SERVER-COMMAND
+    tests/bench/distant.py SERVER-COMMAND [CALLERS ...]
 """
 
-import os
+import argparse
 import pathlib
-import shutil
-import socket
-import subprocess
-import sys
-import tempfile
-import time
+
+from pinned import run, server, verdict
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "clients/target/release/distant"
 
 
 def main():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    program = shutil.which(sys.argv[1]) or os.path.abspath(sys.argv[1])
-    serve = [] if "redis" in os.path.basename(program) else ["serve", "--threads", "1"]
-    with tempfile.TemporaryDirectory() as directory:
-        server = subprocess.Popen(["taskset", "-c", "0", program, *serve, "--port", str(port), "--save", ""],
-                                  cwd=directory, stdout=subprocess.DEVNULL)
-        try:
-            time.sleep(1)
-            for callers in ("128", "1024", "4096"):
-                # CALLERS POOL MILLISECONDS SECONDS
-                words = ["taskset", "-c", "1", PROGRAM, str(port), callers, "128", "5", "4"]
-                subprocess.run(words, check=True)
-        finally:
-            server.kill()
-            server.wait()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("server")
+    parser.add_argument("callers", nargs="*", default=["128", "1024", "4096"])
+    options = parser.parse_args()
+    rows = []
+    with server(options.server) as (_, port):
+        for callers in options.callers:
+            # CALLERS POOL MILLISECONDS SECONDS
+            words = run(PROGRAM, port, callers, "128", "5", "4")
+            # The last line: | callers | shared | pool | ratio |
+            rows.append([float(word) for word in words[-9:] if word != "|"])
+    print("| callers | shared, 1/s | pool of 128, 1/s | ratio |\n|---|---|---|---|")
+    for callers, shared, pool, ratio in rows:
+        print(f"| {callers:.0f} | {shared:,.0f} | {pool:,.0f} | {ratio:.1f} |")
+    for callers, _, _, ratio in rows:
+        if callers > 128:
+            verdict(f"publications of {callers:.0f} callers to those by a pool of 128", ratio, 4)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,18 @@
 //! The connections live on a thread of their own; threads that call share them as tasks do, so that their commands
 //! leave together.
 
+use crate::arg::Arg;
+use crate::cache::{CacheConfig, CacheMetrics};
 use crate::command::Command;
 use crate::config::Config;
 use crate::convert::FromValue;
 use crate::error::{Error, Result};
 use crate::pipeline::{Pipeline, Transaction};
+use crate::subscriber::Event;
 use crate::value::Value;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
@@ -112,6 +116,37 @@ impl Client {
         self.runtime.handle.block_on(self.client.exec(transaction))
     }
 
+    /// A connection for subscriptions: see [`Client::subscriber`](crate::Client::subscriber).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn subscriber(&self) -> Result<Subscriber> {
+        let subscriber = self.runtime.handle.block_on(self.client.subscriber())?;
+        Ok(Subscriber { subscriber, runtime: self.runtime.clone() })
+    }
+
+    /// A connection for sharded subscriptions to channels of one slot: see
+    /// [`Client::sharded_subscriber`](crate::Client::sharded_subscriber).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn sharded_subscriber(&self, channel: impl AsRef<[u8]>) -> Result<Subscriber> {
+        let subscriber = self.runtime.handle.block_on(self.client.sharded_subscriber(channel))?;
+        Ok(Subscriber { subscriber, runtime: self.runtime.clone() })
+    }
+
+    /// A client-side cache: see [`Client::cache`](crate::Client::cache).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn cache(&self, config: CacheConfig) -> Result<Cache> {
+        let cache = self.runtime.handle.block_on(self.client.cache(config))?;
+        Ok(Cache { cache, runtime: self.runtime.clone() })
+    }
+
     /// Any command's reply as it is.
     ///
     /// # Errors
@@ -119,5 +154,114 @@ impl Client {
     /// What the server answers; no reply.
     pub fn value(&self, command: impl Into<Command>) -> Result<Value> {
         self.call(command)
+    }
+}
+
+/// Subscriptions: see [`Subscriber`](crate::Subscriber). They end when this is dropped.
+#[derive(Debug)]
+pub struct Subscriber {
+    subscriber: crate::Subscriber,
+    runtime: Arc<Runtime>,
+}
+
+macro_rules! subscriptions {
+    ($($(#[doc = $doc:literal])+ $name:ident;)*) => {
+        impl Subscriber {
+            $(
+                $(#[doc = $doc])+
+                ///
+                /// # Errors
+                ///
+                /// The server's refusal.
+                pub fn $name<C: AsRef<[u8]>>(
+                    &self,
+                    names: impl IntoIterator<Item = C>,
+                ) -> Result<()> {
+                    self.runtime.handle.block_on(self.subscriber.$name(names))
+                }
+            )*
+        }
+    };
+}
+
+subscriptions! {
+    /// Subscribes to channels: what is published after this has returned comes.
+    subscribe;
+    /// Ends subscriptions to channels.
+    unsubscribe;
+    /// Subscribes to all channels whose names match patterns.
+    psubscribe;
+    /// Ends subscriptions to patterns.
+    punsubscribe;
+    /// Subscribes to sharded channels.
+    ssubscribe;
+    /// Ends subscriptions to sharded channels.
+    sunsubscribe;
+}
+
+impl Subscriber {
+    /// Waits for what happens next.
+    pub fn next_event(&mut self) -> Event {
+        self.runtime.handle.block_on(self.subscriber.next())
+    }
+
+    /// Waits for what happens next, but not longer than this. A wait that is given up loses nothing.
+    pub fn next_within(&mut self, time: Duration) -> Option<Event> {
+        let next = self.subscriber.next();
+        // The timer is made on the runtime that drives it.
+        let wait = async { tokio::time::timeout(time, next).await.ok() };
+        self.runtime.handle.block_on(wait)
+    }
+}
+
+/// A client-side cache: see [`Cache`](crate::Cache). A clone is another handle to the same one.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    cache: crate::Cache,
+    runtime: Arc<Runtime>,
+}
+
+impl Cache {
+    /// A string's value: see [`Cache::get`](crate::Cache::get).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn get<T: FromValue>(&self, key: impl Arg) -> Result<T> {
+        self.runtime.handle.block_on(self.cache.get(key))
+    }
+
+    /// Several values: see [`Cache::mget`](crate::Cache::mget).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn mget<T: FromValue>(&self, keys: impl IntoIterator<Item = impl Arg>) -> Result<Vec<T>> {
+        self.runtime.handle.block_on(self.cache.mget(keys))
+    }
+
+    /// Any command that can be kept: see [`Cache::call`](crate::Cache::call).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn call<T: FromValue>(&self, command: impl Into<Command>) -> Result<T> {
+        self.runtime.handle.block_on(self.cache.call(command))
+    }
+
+    /// Forgets what is kept of a key.
+    pub fn forget(&self, key: impl AsRef<[u8]>) {
+        self.cache.forget(key);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.cache.clear();
+    }
+
+    /// What it has done, and what it holds.
+    #[must_use]
+    pub fn metrics(&self) -> CacheMetrics {
+        self.cache.metrics()
     }
 }

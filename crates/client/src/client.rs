@@ -261,7 +261,7 @@ impl Client {
 
     async fn run_transaction(&self, transaction: &Transaction) -> Result<Vec<Value>> {
         match &self.topology {
-            Topology::Server(master, _) => transaction.run_on(master.shared()).await,
+            Topology::Server(master, _) => transaction.run_on(master.shared(), false).await,
             Topology::Cluster(cluster) => cluster.exec(transaction).await,
         }
     }

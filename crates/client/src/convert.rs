@@ -69,6 +69,14 @@ impl FromValue for String {
     }
 }
 
+/// A double as an integer: RESP3's form of what RESP2 says in digits. One with a fraction is none: it would not be the
+/// server's number any more, and in RESP2 it would be an error, too.
+fn whole(n: f64) -> Option<i128> {
+    /// 2^96: the doubles below it that are whole are exact as `i128`.
+    const LIMIT: f64 = 79_228_162_514_264_337_593_543_950_336.0;
+    (n.fract() == 0.0 && n.abs() < LIMIT).then_some(n as i128)
+}
+
 macro_rules! integers {
     ($($int:ty)*) => {$(
         impl FromValue for $int {
@@ -76,6 +84,7 @@ macro_rules! integers {
                 let number = match &value {
                     Value::Int(n) => (*n).try_into().ok(),
                     Value::Bool(b) => Some(Self::from(*b)),
+                    Value::Double(n) => whole(*n).and_then(|n| n.try_into().ok()),
                     other => other.as_str().and_then(|text| text.parse().ok()),
                 };
                 number.map_or_else(|| reject(concat!("an integer (", stringify!($int), ")"), value), Ok)
@@ -241,6 +250,12 @@ mod tests {
         }
         assert_eq!(f64::from_value(bulk("inf")).expect("a number"), f64::INFINITY);
         assert!(u16::from_value(Value::Int(-1)).is_err());
+        assert_eq!(u16::from_value(Value::Double(7.0)).expect("a number"), 7);
+        assert_eq!(i64::from_value(Value::Double(-7.0)).expect("a number"), -7);
+        for none in [7.5, -1.0, 65_536.0, f64::INFINITY, f64::NAN] {
+            assert!(u16::from_value(Value::Double(none)).is_err(), "{none}");
+        }
+        assert!(i128::from_value(Value::Double(1e300)).is_err());
         assert!(i64::from_value(bulk("seven")).is_err());
         assert_eq!(String::from_value(Value::Int(7)).expect("text"), "7");
     }

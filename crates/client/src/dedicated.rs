@@ -56,7 +56,7 @@ impl Dedicated {
     ///
     /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) if one has changed; the server's, if it refuses a command of the transaction.
     pub async fn exec(&self, transaction: Transaction) -> Result<Vec<Value>> {
-        let replies = transaction.run_on(&self.exclusive.connection);
+        let replies = transaction.run_on(&self.exclusive.connection, false);
         #[cfg(feature = "tracing")]
         let replies = crate::trace::within(transaction.span(self.exclusive.peer()), replies);
         replies.await

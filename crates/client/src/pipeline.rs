@@ -90,12 +90,20 @@ impl Transaction {
         crate::trace::batch("MULTI", &self.commands, peer)
     }
 
-    /// Writes it whole and reads what became of it.
-    pub(crate) async fn run_on(&self, connection: &Arc<Connection>) -> Result<Vec<Value>> {
+    /// Writes it whole and reads what became of it. With `is_asking` the node executes it though its slot is another
+    /// node's still: `ASKING` holds until the end of a transaction that begins right behind it.
+    pub(crate) async fn run_on(
+        &self,
+        connection: &Arc<Connection>,
+        is_asking: bool,
+    ) -> Result<Vec<Value>> {
         if self.commands.is_empty() {
             return Ok(Vec::new());
         }
         let mut batch = Batch::new();
+        if is_asking {
+            batch.push(&Command::new("ASKING"));
+        }
         batch.push(&Command::new("MULTI"));
         for command in &self.commands {
             check_shareable(command)?;

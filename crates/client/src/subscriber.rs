@@ -249,6 +249,11 @@ impl Subscriber {
 
     /// The next message or gap.
     pub async fn next(&mut self) -> Event {
+        self.take().await
+    }
+
+    /// As [`Subscriber::next`]. Only one task may wait at a time: another one's waker would be forgotten.
+    pub(crate) async fn take(&self) -> Event {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             let event = state.inbox.pop_front();

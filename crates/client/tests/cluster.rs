@@ -91,6 +91,75 @@ fn a_cache_forgets_what_has_moved() {
     });
 }
 
+/// The first half of a move: the keys are on the new node already, and the slot is the old one's.
+#[test]
+fn a_transaction_follows_keys_whose_slot_is_on_its_way() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        let client = connect(&servers[0]).await;
+        let number = slot(b"{m}");
+        let from = node_of(number);
+        let to = (from + 1) % 3;
+        client.set("{m}there", 1).await.expect("set");
+        cluster::begin_move(number, &nodes, &servers, (from, to)).await;
+        // All keys are on the other node, or new.
+        let mut transaction = Transaction::new();
+        transaction.push(cmd().incr("{m}there")).push(cmd().get("{m}there"));
+        let (two, again): (i64, i64) = client.exec(transaction).await.expect("it follows ASK");
+        assert_eq!((two, again), (2, 2));
+        let mut transaction = Transaction::new();
+        transaction.push(cmd().set("{m}new", 7)).push(cmd().get("{m}new"));
+        let (_, seven): (String, i64) = client.exec(transaction).await.expect("it follows ASK");
+        assert_eq!(seven, 7);
+        // Nothing of it is where the slot still is.
+        let keys = Command::new("CLUSTER COUNTKEYSINSLOT").arg(number);
+        let left = nodes[from].call(keys).await.expect("counted");
+        assert_eq!(left, apus_client::Value::Int(0));
+    });
+}
+
+/// The map is that of `CLUSTER SHARDS`, and of `CLUSTER SLOTS` for a user who may not have the other.
+#[test]
+fn a_map_of_shards_or_of_slots() {
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        let calls = async |name: &str| -> u64 {
+            let mut all = 0;
+            for node in &nodes {
+                let info: String = node.info().arg("commandstats").to().await.expect("statistics");
+                let of = |line: &str| line.split(['=', ',']).nth(1)?.parse::<u64>().ok();
+                let name = format!("cmdstat_cluster|{name}:");
+                all +=
+                    info.lines().filter(|line| line.starts_with(&name)).filter_map(of).sum::<u64>();
+            }
+            all
+        };
+        for allowed in ["shards", "slots"] {
+            for node in &nodes {
+                let rule = format!("+cluster|{allowed}");
+                let user = Command::new("ACL SETUSER").arg(("u", "reset", "on", ">p"));
+                let user = user.arg(("+@all", "~*", "-cluster", rule));
+                node.call(user).await.expect("a user");
+            }
+            let before = (calls("shards").await, calls("slots").await);
+            let url = format!("redis+cluster://u:p@127.0.0.1:{}", servers[0].port);
+            let client = Client::connect(&url).await.expect("connected");
+            for i in 0..20 {
+                client.set(format!("k{i}"), i).await.expect("set");
+            }
+            let now = (calls("shards").await, calls("slots").await);
+            let asked = (now.0 > before.0, now.1 > before.1);
+            assert_eq!(asked, (allowed == "shards", allowed == "slots"), "{before:?} {now:?}");
+        }
+    });
+}
+
 /// While slots move to and fro, no reader sees a key go back, and in the end all is as it was written last.
 #[test]
 fn a_cache_is_never_stale_while_slots_move() {

@@ -1,6 +1,7 @@
 //! What happens in channels, as subscribers are told.
 
 use crate::broker::protocol::{ClientInfo, Publication};
+use bytes::Bytes;
 
 /// Where a channel is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,23 @@ pub enum BrokerEvent {
     /// in their histories, if anywhere ([`Broker::recover`](super::Broker::recover)).
     Gap {
         /// The shard's number: its channels are those of which `shard_of(channel, shards)` is this.
+        shard: usize,
+    },
+}
+
+/// What happens in channels, as it was published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrokerMessage {
+    /// A message in a channel, in its envelope.
+    Message {
+        /// Where.
+        channel: String,
+        /// The envelope.
+        message: Bytes,
+    },
+    /// As [`BrokerEvent::Gap`].
+    Gap {
+        /// The shard's number.
         shard: usize,
     },
 }

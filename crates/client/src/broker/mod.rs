@@ -21,7 +21,7 @@ mod presence;
 mod protocol;
 mod subscriptions;
 
-pub use event::{BrokerEvent, Position};
+pub use event::{BrokerEvent, BrokerMessage, Position};
 pub use presence::{PresenceConfig, PresenceManager, PresenceStats};
 pub use protocol::{ClientInfo, Publication};
 pub use subscriptions::Subscriptions;
@@ -176,6 +176,13 @@ impl Broker {
             read: Script::new(include_str!("read_history.lua")),
         };
         Self { shards, config, scripts: Arc::new(scripts) }
+    }
+
+    /// The same broker for channels whose positions are known for so long: see [`BrokerConfig::meta_ttl`].
+    #[must_use]
+    pub fn with_meta_ttl(&self, meta_ttl: Duration) -> Self {
+        let config = BrokerConfig { meta_ttl, ..self.config.clone() };
+        Self { config, ..self.clone() }
     }
 
     /// Publishes in a channel, and in its history if the options say so.

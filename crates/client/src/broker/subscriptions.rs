@@ -1,12 +1,13 @@
 //! Subscriptions to channels over all shards.
 
-use crate::broker::event::BrokerEvent;
+use crate::broker::event::{BrokerEvent, BrokerMessage};
 use crate::broker::{envelope, is_partitioned};
 use crate::error::Result;
 use crate::subscriber::{Event, Message, Subscriber};
 use crate::topology::{Shards, shard_of};
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::Poll;
 
 /// Subscriptions, with a connection to each shard, or to each partition in a cluster; they end when this is dropped.
@@ -18,7 +19,7 @@ pub struct Subscriptions {
     shards: Vec<(usize, usize)>,
     prefix: String,
     /// Where to look first, so that a busy shard does not keep the others' messages back.
-    turn: usize,
+    turn: AtomicUsize,
 }
 
 impl Subscriptions {
@@ -39,7 +40,7 @@ impl Subscriptions {
                 subscribers.push((shard, client.subscriber().await?));
             }
         }
-        Ok(Self { subscribers, shards: firsts, prefix, turn: 0 })
+        Ok(Self { subscribers, shards: firsts, prefix, turn: AtomicUsize::new(0) })
     }
 
     /// The subscriber that a channel has, its name there, and whether that is a sharded one.
@@ -83,34 +84,46 @@ impl Subscriptions {
     ///
     /// A message that is none of centrifuge's; the next call goes on behind it.
     pub async fn next(&mut self) -> Result<BrokerEvent> {
+        match self.next_message().await {
+            BrokerMessage::Gap { shard } => Ok(BrokerEvent::Gap { shard }),
+            BrokerMessage::Message { channel, message } => envelope::open(channel, &message),
+        }
+    }
+
+    /// What happens next, with messages as they were published, for programs that read their envelopes themselves.
+    /// Others may subscribe meanwhile; only one task may wait at a time.
+    pub async fn next_message(&self) -> BrokerMessage {
         let (shard, event) = poll_fn(|cx| {
             for i in 0..self.subscribers.len() {
-                let at = (self.turn + i) % self.subscribers.len();
-                let (shard, subscriber) = &mut self.subscribers[at];
+                let at = (self.turn.load(Relaxed) + i) % self.subscribers.len();
+                let (shard, subscriber) = &self.subscribers[at];
                 // A wait that is given up loses nothing: events are taken when they are ready.
-                if let Poll::Ready(event) = pin!(subscriber.next()).poll(cx) {
-                    self.turn = at + 1;
+                if let Poll::Ready(event) = pin!(subscriber.take()).poll(cx) {
+                    self.turn.store(at + 1, Relaxed);
                     return Poll::Ready((*shard, event));
                 }
             }
             Poll::Pending
         })
         .await;
-        match event {
-            Event::Gap => Ok(BrokerEvent::Gap { shard }),
-            Event::Message(Message { channel, payload, .. }) => {
-                let channel = String::from_utf8_lossy(&channel);
-                let channel = channel.strip_prefix(&self.prefix).unwrap_or(&channel);
-                let (_, partitions) = self.shards[shard];
-                // The partition is in front, in braces.
-                let channel = match partitions {
-                    0 => channel,
-                    _ => channel.split_once('.').map_or(channel, |(_, channel)| channel),
-                };
-                let channel = channel.to_owned();
-                envelope::open(channel, &payload)
-            }
-        }
+        let Event::Message(Message { channel, payload, .. }) = event else {
+            return BrokerMessage::Gap { shard };
+        };
+        let channel = String::from_utf8_lossy(&channel);
+        let channel = channel.strip_prefix(&self.prefix).unwrap_or(&channel);
+        let (_, partitions) = self.shards[shard];
+        // The partition is in front, in braces.
+        let channel = match partitions {
+            0 => channel,
+            _ => channel.split_once('.').map_or(channel, |(_, channel)| channel),
+        };
+        BrokerMessage::Message { channel: channel.to_owned(), message: payload }
+    }
+
+    /// How many shards there are.
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.shards.len()
     }
 }
 

@@ -82,11 +82,8 @@ impl Cluster {
     async fn refresh_from(&self, addresses: &[Address]) -> Result<()> {
         let mut last = Error::usage("a cluster needs an address");
         for address in addresses {
-            let command = Command::new("CLUSTER SLOTS");
-            let reply = Reply::new(self.server(address).shared().clone(), command).await;
-            match reply.and_then(crate::FromValue::from_value) {
-                Ok(value) => {
-                    let mut map = Map::read(value, address)?;
+            match self.ask_for_map(address).await {
+                Ok(mut map) => {
                     let mut current = self.map.lock().unwrap_or_else(PoisonError::into_inner);
                     map.version = current.version + 1;
                     let map = Arc::new(map);
@@ -99,6 +96,23 @@ impl Cluster {
             }
         }
         Err(last)
+    }
+
+    /// Asks a node for the map: for shards, and for slots if it does not know shards.
+    async fn ask_for_map(&self, address: &Address) -> Result<Map> {
+        let server = self.server(address);
+        let ask = async |name: &'static str| -> Result<Value> {
+            let reply = Reply::new(server.shared().clone(), Command::new(name)).await;
+            reply.and_then(crate::FromValue::from_value)
+        };
+        match ask("CLUSTER SHARDS").await {
+            Ok(value) => Map::read_shards(value, address, self.config.tls.is_some()),
+            // Before Redis 7, or a user who may not.
+            Err(error) if error.server().is_some() => {
+                Map::read(ask("CLUSTER SLOTS").await?, address)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Tells caches what has moved.
@@ -357,10 +371,14 @@ impl Cluster {
     /// Runs a transaction where its keys are. A node that refuses one of its commands has executed none of them.
     pub(crate) async fn exec(&self, transaction: &Transaction) -> Result<Vec<Value>> {
         let mut attempt = 0;
+        let mut asks: Option<Address> = None;
         loop {
             let map = self.map();
-            let reply = match self.address_for(&map, transaction.first_key(), false) {
-                Some(address) => transaction.run_on(self.server(&address).shared()).await,
+            let is_asking = asks.is_some();
+            let address =
+                asks.take().or_else(|| self.address_for(&map, transaction.first_key(), false));
+            let reply = match &address {
+                Some(address) => transaction.run_on(self.server(address).shared(), is_asking).await,
                 None => Err(no_node()),
             };
             let Err(error) = &reply else { return reply };
@@ -373,6 +391,11 @@ impl Cluster {
             if error.code() == "MOVED" && attempt < MOVES {
                 attempt += 1;
                 self.refresh(map.version).await;
+            } else if let ("ASK", Some(address)) = (error.code(), &address) {
+                // Its keys have moved already, and their slot has not. If only some have moved, the other node
+                // says TRYAGAIN.
+                asks = redirect(error, address);
+                attempt += 1;
             } else {
                 self.pause(&map, &mut attempt).await;
             }

@@ -84,22 +84,29 @@ pub async fn id_of(node: &Client) -> String {
     node.call(Command::new("CLUSTER MYID")).await.and_then(read).expect("an ID")
 }
 
-/// Moves a slot with its keys from one node to another, as `redis-cli --cluster reshard` does.
-pub async fn move_slot(slot: u16, nodes: &[Client], servers: &[Server], from: usize, to: usize) {
+/// A node that has not heard yet of what was before refuses a command for a moment.
+async fn say(node: &Client, command: &(dyn Fn() -> Command + Sync)) {
+    eventually("the node agrees", || async {
+        node.call(command()).await.inspect_err(|error| eprintln!("{error}")).ok()
+    })
+    .await;
+}
+
+fn set_slot(slot: u16, word: &'static str, id: &str) -> Command {
+    Command::new("CLUSTER SETSLOT").arg((slot, word, id.to_owned()))
+}
+
+/// Moves a slot's keys from one node to another; the slot stays.
+pub async fn begin_move(
+    slot: u16,
+    nodes: &[Client],
+    servers: &[Server],
+    (from, to): (usize, usize),
+) {
     let (from_node, to_node, to_server) = (&nodes[from], &nodes[to], &servers[to]);
     let (from_id, to_id) = (id_of(from_node).await, id_of(to_node).await);
-    let set = |word: &'static str, id: &str| {
-        Command::new("CLUSTER SETSLOT").arg((slot, word, id.to_owned()))
-    };
-    // A node that has not heard yet of what was before refuses it for a moment.
-    let say = async |node: &Client, command: &(dyn Fn() -> Command + Sync)| {
-        eventually("the node agrees", || async {
-            node.call(command()).await.inspect_err(|error| eprintln!("{error}")).ok()
-        })
-        .await
-    };
-    say(to_node, &|| set("IMPORTING", &from_id)).await;
-    say(from_node, &|| set("MIGRATING", &to_id)).await;
+    say(to_node, &|| set_slot(slot, "IMPORTING", &from_id)).await;
+    say(from_node, &|| set_slot(slot, "MIGRATING", &to_id)).await;
     loop {
         let get = || Command::new("CLUSTER GETKEYSINSLOT").arg((slot, 3));
         let keys: Vec<String> = from_node.call(get()).await.and_then(read).expect("keys");
@@ -109,6 +116,14 @@ pub async fn move_slot(slot: u16, nodes: &[Client], servers: &[Server], from: us
         let to = ("127.0.0.1", to_server.port, "", 0, 5000, "KEYS");
         say(from_node, &|| Command::new("MIGRATE").arg(to).arg(&keys)).await;
     }
+}
+
+/// Moves a slot with its keys from one node to another, as `redis-cli --cluster reshard` does.
+pub async fn move_slot(slot: u16, nodes: &[Client], servers: &[Server], from: usize, to: usize) {
+    begin_move(slot, nodes, servers, (from, to)).await;
+    let (to_node, to_server) = (&nodes[to], &servers[to]);
+    let to_id = id_of(to_node).await;
+    let set = |word: &'static str, id: &str| set_slot(slot, word, id);
     say(to_node, &|| set("NODE", &to_id)).await;
     for node in nodes {
         say(node, &|| set("NODE", &to_id)).await;

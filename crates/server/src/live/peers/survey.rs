@@ -14,9 +14,9 @@ use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
 use super::super::hub::{Cx, Hub};
 use super::super::transport::{Emulation, with_hub};
-use live_protocol::{Form, decode_json, decode_protobuf};
 use super::super::{Live, Mail};
 use crate::web::{At, Streaming};
+use live_protocol::{Form, decode_json, decode_protobuf};
 
 /// How long a survey waits for answers.
 const WAITS_MS: i64 = 10_000;

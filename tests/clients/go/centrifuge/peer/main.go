@@ -72,11 +72,14 @@ func (events) HandleLeave(ch string, info *centrifuge.ClientInfo) error {
 }
 
 // main is called with the addresses or URLs, separated by commas, and words: resp2, lists, users, fields,
-// partitions.
+// partitions, prefix=TEXT.
 func main() {
-	is := map[string]bool{}
+	is, prefix := map[string]bool{}, ""
 	for _, word := range os.Args[2:] {
 		is[word] = true
+		if text, ok := strings.CutPrefix(word, "prefix="); ok {
+			prefix = text
+		}
 	}
 	registry := centrifuge.MetricsConfig{RegistererGatherer: prometheus.NewRegistry()}
 	node, err := centrifuge.New(centrifuge.Config{Metrics: registry})
@@ -92,11 +95,11 @@ func main() {
 		partitions = 8
 	}
 	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{
-		Shards: shards, UseLists: is["lists"], NumShardedPubSubPartitions: partitions,
+		Shards: shards, Prefix: prefix, UseLists: is["lists"], NumShardedPubSubPartitions: partitions,
 	})
 	must(err)
 	presence, err := centrifuge.NewRedisPresenceManager(node, centrifuge.RedisPresenceManagerConfig{
-		Shards: shards, UseHashFieldTTL: is["fields"], EnableUserMapping: func(string) bool { return is["users"] },
+		Shards: shards, Prefix: prefix, UseHashFieldTTL: is["fields"], EnableUserMapping: func(string) bool { return is["users"] },
 	})
 	must(err)
 	must(broker.RegisterBrokerEventHandler(events{}))
