@@ -382,9 +382,11 @@ fn values_may_be_written_as_text_and_names_in_any_case() {
 
 #[test]
 fn additions_have_their_options() {
-    let options = loaded(&json!({"channel": {"namespaces": [
+    let file = json!({"channel": {"namespaces": [
         {"name": "log", "topic": "audit-{channel}", "publish_from_resp": "wrap", "batch_max_delay": "20ms", "force_recovery": true}
-    ]}}));
+    ]}});
+    let options = loaded(&file);
+    assert!(notes(&file).contains(&"channel.namespaces[0].topic".to_owned()));
     let log = &options.channel.namespaces["log"];
     assert_eq!(log.topic.as_deref(), Some("audit-{channel}"));
     assert_eq!(
