@@ -17,6 +17,7 @@ from raw.test_replication_faults import primary_bytes, read_until
 QUICK = ("--repl-diskless-sync-delay", 0)
 DEBUG = ("--enable-debug-command", "local")
 ID = "a" * 40
+REDIS8, VALKEY = os.environ.get("REDIS8_BIN"), os.environ.get("VALKEY_BIN")
 
 
 def stays(sock):
@@ -130,17 +131,20 @@ class ReplicaChannel(unittest.TestCase):
         with Server(*QUICK, *DEBUG) as primary:
             self.from_real(primary)
 
-    @unittest.skipUnless(os.environ.get("REDIS8_BIN"), "REDIS8_BIN is not set")
-    def test_from_redis_8(self):
-        on = ("--repl-rdb-channel", "yes", "--enable-debug-command", "local")
-        with Redis(*QUICK, *on, program=os.environ["REDIS8_BIN"]) as primary:
-            self.from_real(primary)
+    # Where these servers are known.
+    if REDIS8:
 
-    @unittest.skipUnless(os.environ.get("VALKEY_BIN"), "VALKEY_BIN is not set")
-    def test_from_valkey(self):
-        on = ("--dual-channel-replication-enabled", "yes", "--enable-debug-command", "local")
-        with Redis(*QUICK, *on, program=os.environ["VALKEY_BIN"]) as primary:
-            self.from_real(primary)
+        def test_from_redis_8(self):
+            on = ("--repl-rdb-channel", "yes", "--enable-debug-command", "local")
+            with Redis(*QUICK, *on, program=REDIS8) as primary:
+                self.from_real(primary)
+
+    if VALKEY:
+
+        def test_from_valkey(self):
+            on = ("--dual-channel-replication-enabled", "yes", "--enable-debug-command", "local")
+            with Redis(*QUICK, *on, program=VALKEY) as primary:
+                self.from_real(primary)
 
     def test_the_stream_is_executed_behind_the_copy(self):
         """Also what came before the copy had begun; the acknowledgements say where the replica is."""

@@ -8,6 +8,10 @@ use crate::text::printable;
 
 use super::{Channel, Event, Level, Link, Step};
 
+/// The version of Valkey whose snapshots can be read. To a replica that does not name one Valkey sends the form of
+/// Redis 7.2, which has no fields with deadlines: such a hash ends the copy.
+const VALKEY: &[u8] = b"9.0.0";
+
 impl Link {
     pub(super) fn pong(&mut self, line: &[u8], on: &mut impl FnMut(Event<'_>)) {
         let wants_auth: [&[u8]; 3] = [b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted"];
@@ -35,6 +39,9 @@ impl Link {
                 words.extend([&b"main-ch-client-id"[..], number.as_bytes()]);
             }
             words.extend([&b"listening-port"[..], port.as_bytes()]);
+            if channel == Channel::Valkey {
+                words.extend([&b"version"[..], VALKEY]);
+            }
             push_command(out, &words);
             self.step = if authenticates { Step::Auth } else { Step::Capa };
             return;
@@ -51,6 +58,10 @@ impl Link {
         let id = settings.id.map(|id| [crate::serve::ID, id.as_bytes()].concat());
         if let Some(id) = &id {
             capa.extend([&b"capa"[..], id]);
+        }
+        // At the end: Redis does not know it, and says so when it has read the others.
+        if settings.channels {
+            capa.extend([&b"version"[..], VALKEY]);
         }
         push_command(out, &capa);
         self.step = if authenticates { Step::Auth } else { Step::Port };

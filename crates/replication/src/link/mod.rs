@@ -270,7 +270,10 @@ impl Link {
                 self.unnamed(line, on);
             }
             Step::Capa => {
-                handshake::non_critical("capa", line, on);
+                // Redis knows no versions.
+                if !line.ends_with(b"option: version") {
+                    handshake::non_critical("capa", line, on);
+                }
                 self.ask(on);
             }
             // Before it answers, the primary may send empty lines as signs of life.
