@@ -274,6 +274,7 @@ async fn messages(peer: &mut Peer, broker: &Broker, channel: &str) {
 async fn histories(peer: &mut Peer, broker: &Broker, channel: &str, uses_lists: bool) {
     let mut ours = broker.subscriptions().await.expect("connected");
     ours.subscribe(channel).await.expect("subscribed");
+    peer.ask("subscribe", channel, json!({})).await;
     let mut last = None;
     for n in 1..=10_u64 {
         let data = format!("h{n}");
