@@ -252,7 +252,7 @@ class CommandLine(unittest.TestCase):
             ("check --fux dump.rdb", 2, "there is no option '--fux'"),
             ("check nosuch", 1, "No such file or directory"),
             ("docs foo", 2, "there is no reference 'foo'"),
-            ("bench foo", 2, "there is no benchmark 'foo'; there are kv, http, pubsub and log"),
+            ("bench foo", 2, "there is no benchmark 'foo'; there are kv, http, pubsub, live and log"),
             ("bench kv --port=x", 2, "not a number from 1 to 65535"),
             ("bench pubsub --port=x", 2, "a whole number from 1 to 65535"),
             ("bench log --api=x", 2, "--api"),
