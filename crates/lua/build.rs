@@ -178,8 +178,14 @@ fn main() {
     build.compile("lua5.1");
 }
 
-/// The sources, which cargo has put somewhere.
+/// The sources, which cargo has put somewhere: by default into its home, and elsewhere where a configuration says so,
+/// which only cargo can tell. It tells nothing without network before the packages of all platforms are there.
 fn find_sources() -> io::Result<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::home_dir().map(|home| home.join(".cargo")));
+    if let Some(dir) = home.and_then(|home| in_registries(&home.join("registry/src"))) {
+        return Ok(dir.join("lua-5.1.5"));
+    }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["metadata", "--format-version", "1", "--offline"];
     let said = Command::new(cargo).args(words).output()?;
@@ -193,6 +199,15 @@ fn find_sources() -> io::Result<PathBuf> {
         return Err(io::Error::other(format!("cargo does not say where lua-src is: {complaint}")));
     };
     Ok(Path::new(manifest).with_file_name("lua-5.1.5"))
+}
+
+/// The directory of `lua-src` among those that cargo has unpacked, in the version that is locked.
+fn in_registries(registries: &Path) -> Option<PathBuf> {
+    let lock = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).ok()?;
+    let locked = lock.split_once("name = \"lua-src\"\nversion = \"")?.1;
+    let name = format!("lua-src-{}", locked.split('"').next()?);
+    let dirs = fs::read_dir(registries).ok()?.flatten().map(|registry| registry.path().join(&name));
+    dirs.into_iter().find(|dir| is_lua_src(dir))
 }
 
 /// Whether a crate's directory is that of `lua-src`, which may bear its version.
