@@ -245,7 +245,9 @@ class Kills(unittest.TestCase):
                 self.assertTrue(reply.startswith(b"-NOTBUSY"), reply)
                 self.end(scripted, killer)
             self.assertIn(waiting.line()[:3], (b"$-1", b"-BU"))
-            self.assertEqual((writer.line(), writer.line()), (b"+OK", b"+OK"))
+            # What had not been read yet when the script became slow is refused.
+            for _ in range(2):
+                self.assertIn(writer.line()[:3], (b"+OK", b"-BU"))
 
     def test_only_by_who_may(self):
         connect = self.start("--threads", "1", "--lua-time-limit", "20")
