@@ -15,7 +15,7 @@ CHAT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."
 
 
 def sdk():
-    """The script of centrifuge-js, which the suite `node` installs."""
+    """The script of centrifuge-js, which `cargo xtask test` installs."""
     places = [os.environ.get("NODE_PATH", ""), os.path.expanduser("~/.cache/apus/node/node_modules")]
     files = [os.path.join(place, "centrifuge", "dist", "centrifuge.js") for place in places if place]
     return next((file for file in files if os.path.exists(file)), None)
@@ -23,7 +23,7 @@ def sdk():
 
 @beyond_redis
 @unittest.skipUnless(CHROMIUM, "there is no chromium (apt-get install chromium)")
-@unittest.skipUnless(sdk(), "there is no centrifuge-js (the suite node installs it)")
+@unittest.skipUnless(sdk(), "there is no centrifuge-js (cargo xtask test --only browser installs it)")
 class TestChat(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
