@@ -43,15 +43,15 @@ mod net;
 mod reply;
 mod sink;
 pub mod site_tool;
+mod start;
 mod tls;
 mod web;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -61,11 +61,12 @@ pub use durable::ShutdownRequest;
 pub use engine::Engine;
 pub use engine::log::{Level, Log, Sink};
 pub use sink::LineSink;
+pub use start::Builder;
 
 use config::{Caller, Id};
-use durable::Durable;
-use engine::{Mailbox, Options, log};
-use net::{Acceptor, Bound, Door, Doors, Inbox, Worker, bind_tcp, bind_unix};
+use engine::log;
+use net::{Door, Doors, Inbox};
+use start::Outcome;
 
 /// mimalloc, counted. See the [crate] text.
 pub type Allocator = stdx::mem::Counting<mimalloc::MiMalloc>;
@@ -129,258 +130,12 @@ impl Shared {
     }
 }
 
-/// A server that is being put together.
-pub struct Builder {
-    config: Config,
-    loaded: Loaded,
-    bound: Vec<Bound>,
-    log: Option<Log>,
-    open_configured: bool,
-}
-
-impl Builder {
-    /// Sets an option by its name in redis.conf.
-    ///
-    /// # Errors
-    /// `InvalidInput` with Redis's text: there is no such option, or the value does not fit.
-    pub fn option(self, name: &str, value: &str) -> io::Result<Self> {
-        let line = format!("{name} {}", stdx::repr::quoted(value.as_bytes()));
-        config::load_text(&self.config, "option", line.as_bytes())
-            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e.to_string()))?;
-        Ok(self)
-    }
-
-    /// Uses a configuration that was loaded, and opens the listeners that it names.
-    pub fn config(mut self, config: Config, loaded: Loaded) -> Self {
-        self.config = config;
-        self.loaded = loaded;
-        self.open_configured = true;
-        self
-    }
-
-    /// Serves a TCP listener.
-    pub fn tcp(mut self, listener: TcpListener) -> Self {
-        self.bound.push(Bound::Tcp(listener));
-        self
-    }
-
-    /// Serves a Unix listener.
-    pub fn unix(mut self, listener: UnixListener) -> Self {
-        self.bound.push(Bound::Unix(listener, None));
-        self
-    }
-
-    /// Writes the log here. Without it an embedded server is silent.
-    pub fn log(mut self, log: Log) -> Self {
-        self.log = Some(log);
-        self
-    }
-
-    /// Opens the listeners and starts the threads.
-    ///
-    /// # Errors
-    /// A listener cannot be opened, or a thread not be started; nothing is left running.
-    pub fn start(mut self) -> io::Result<Server> {
-        let c = &self.config;
-        let log = self.log.unwrap_or_else(Log::silent);
-        if self.open_configured {
-            let backlog = backlog_of(c);
-            for (option, kind) in [(Id::Port, "TCP"), (Id::TlsPort, "TLS")] {
-                let port = c.int(option) as u16;
-                let open = if port == 0 { Vec::new() } else { listen(c, &log, port, kind)? };
-                let kind = if option == Id::TlsPort { Bound::Tls } else { Bound::Tcp };
-                self.bound.extend(open.into_iter().map(kind));
-            }
-            let mode = c.int(Id::Unixsocketperm) as u32;
-            for path in c.string(Id::Unixsocket).split_whitespace() {
-                self.bound.push(bind_unix(Path::new(path), mode, backlog)?);
-            }
-            let port = c.int(Id::WebPort) as u16;
-            if port != 0 {
-                let bound = bind_tcp(&c.list(Id::WebBind), port, backlog)
-                    .map_err(|e| io::Error::new(e.kind(), format!("web-port: {e}")))?;
-                self.bound.extend(bound.into_iter().map(Bound::Web));
-            }
-            if self.bound.is_empty() {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "nothing to listen on: set `port`, `tls-port`, `bind` or `unixsocket`",
-                ));
-            }
-        }
-        let addresses: Vec<SocketAddr> = self
-            .bound
-            .iter()
-            .filter_map(|b| match b {
-                Bound::Tcp(l) => l.local_addr().ok(),
-                Bound::Tls(_) | Bound::Web(_) | Bound::Unix(..) => None,
-            })
-            .collect();
-        let secured: Vec<SocketAddr> = self
-            .bound
-            .iter()
-            .filter_map(|b| match b {
-                Bound::Tls(l) => l.local_addr().ok(),
-                Bound::Tcp(_) | Bound::Web(_) | Bound::Unix(..) => None,
-            })
-            .collect();
-        let tls = Arc::new(tls::Tls::default());
-        tls.follow(c, &log, true)
-            .map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, format!("TLS: {e}")))?;
-        let threads = threads_of(c);
-        let engine = Engine::new(Options {
-            config: self.config,
-            commands: session_commands::ALL,
-            durability: Arc::<Durable>::default(),
-            renames: self.loaded.renames,
-            clock: stdx::clock::Clock::real(),
-            log,
-            config_file: self.loaded.file,
-            executable: std::env::current_exe()
-                .map_or_else(|_| "apus".into(), |p| p.display().to_string()),
-        });
-        engine.load_users(&self.loaded.users).map_err(|e| {
-            let text = match &engine.config_file {
-                Some(file) if !self.loaded.users.is_empty() => format!("{}: {e}", file.display()),
-                _ => e,
-            };
-            io::Error::new(io::ErrorKind::InvalidInput, text)
-        })?;
-        if self.open_configured {
-            durable::snapshots::warn_unless_writable(&engine);
-            engine.warn_at_start();
-        }
-        engine.tcp_port.store(addresses.first().map_or(0, |a| u32::from(a.port())), Relaxed);
-        engine.tls_port.store(secured.first().map_or(0, |a| u32::from(a.port())), Relaxed);
-        let shared = Arc::new(Shared {
-            engine: Arc::clone(&engine),
-            tls,
-            stop: AtomicBool::new(false),
-            shut: AtomicBool::new(false),
-            complained: AtomicU64::new(0),
-            web: web::Web::new(&engine),
-            live: live::Live::load(&engine)?,
-        });
-        let mut inboxes = Vec::new();
-        let mut polls = Vec::new();
-        for _ in 0..threads {
-            let (poll, waker) = Worker::poll()?;
-            let mailbox = Mailbox::new(move || {
-                // It fails only when the thread is gone.
-                let _ = waker.wake();
-            });
-            let (_, worker) = engine.add_worker(mailbox);
-            inboxes.push(Inbox::new(worker));
-            polls.push(poll);
-        }
-        // Before any worker runs, so that no command comes before the data.
-        let loading = Arc::new(Outcome::default());
-        if self.open_configured || engine.config.flag(Id::Appendonly) {
-            let told = Arc::clone(&loading);
-            let begun = Arc::clone(&engine);
-            durable::load_at_start(&engine, move |outcome| {
-                if outcome.is_ok() {
-                    replicator::role::begin_configured(&begun);
-                }
-                told.tell(outcome);
-            })?;
-        } else {
-            replicator::role::begin_configured(&engine);
-            loading.tell(Ok(()));
-        }
-        shared.web.follow(&shared.engine.config)?;
-        web::watch(&shared)?;
-        live::reload::watch(&shared)?;
-        if let Some(live) = &shared.live {
-            *engine.on_live.write() = Some(live::commands(Arc::clone(live)));
-        }
-        let acceptor = Acceptor::new(self.bound, inboxes.clone(), Arc::clone(&shared))?;
-        let admin = admin::Admin::default();
-        let handle = Handle {
-            admin,
-            http: http::Http::default(),
-            shared: Arc::clone(&shared),
-            inboxes: inboxes.clone(),
-            doors: acceptor.doors(),
-            open_configured: self.open_configured,
-        };
-        let handle = Arc::new(handle);
-        // Weak: the engine must not keep itself alive through its own hooks.
-        let weak = Arc::downgrade(&handle);
-        *Durable::of(&engine).shutdown.hook.write() = Some(Box::new(move |_| {
-            if let Some(h) = weak.upgrade() {
-                h.stop();
-            }
-        }));
-        let weak = Arc::downgrade(&handle);
-        *engine.on_config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
-            Some(h) => h.reconfigure(id, config),
-            None => Ok(()),
-        }));
-        let weak = Arc::downgrade(&shared);
-        *engine.on_web_info.write() = Some(Box::new(move || {
-            weak.upgrade().map_or_else(Vec::new, |shared| shared.web.info())
-        }));
-        let weak = Arc::downgrade(&shared);
-        *engine.on_live_info.write() = Some(Box::new(move || {
-            let shared = weak.upgrade();
-            let live = shared.as_ref().and_then(|shared| shared.live.as_ref());
-            live.map_or_else(Vec::new, |live| live.info())
-        }));
-        *engine.on_dial.write() = Some(net::dial(Arc::clone(&shared.tls), &engine));
-        let looked_at = inboxes.clone();
-        *engine.on_look.write() = Some(Arc::new(move |client| {
-            looked_at.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
-        }));
-        handle.follow_admin().map_err(|e| io::Error::new(e.kind(), format!("admin-port: {e}")))?;
-        if self.open_configured {
-            let clients = engine.config.int(Id::Maxclients) as u64;
-            let files = raise_file_limit(clients, threads, http_connections(&engine.config));
-            // Without it, topics use their default.
-            if let Ok(files) = files {
-                engine.topics.descriptors.store(files.topics as usize, Relaxed);
-            }
-        }
-        if self.open_configured {
-            let topics = engine::topics::Topics::wake(&engine);
-            topics.map_err(|e| io::Error::other(format!("topics: {e}")))?;
-            let http = handle.follow_http();
-            http.map_err(|e| io::Error::new(e.kind(), format!("topic-http-port: {e}")))?;
-        }
-        let mut running = Vec::new();
-        for (i, (poll, inbox)) in polls.into_iter().zip(&inboxes).enumerate() {
-            let w = Worker::new(Arc::clone(&shared), Arc::clone(inbox), poll, i, threads);
-            let name = format!("apus-worker-{i}");
-            let engine = Arc::clone(&engine);
-            running.push(start_thread(name, move || {
-                let _alive = engine.ends.alive();
-                w.run();
-            })?);
-        }
-        let of = Arc::clone(&engine);
-        running.push(start_thread("apus-acceptor".to_owned(), move || {
-            let _alive = of.ends.alive();
-            acceptor.run();
-        })?);
-        Ok(Server { handle, addresses, secured, running, loading })
-    }
-}
-
 /// The answer to a CONFIG SET with which TLS cannot be; the log says why.
 const NO_TLS: &str = "Unable to update TLS configuration. Check server logs.";
 
 /// Connections that the kernel may queue for a listener.
 fn backlog_of(c: &Config) -> i32 {
     c.int(Id::TcpBacklog).clamp(1, i64::from(i32::MAX)) as i32
-}
-
-/// Opens the listeners of one port.
-fn listen(c: &Config, log: &Log, port: u16, kind: &str) -> io::Result<Vec<TcpListener>> {
-    bind_tcp(&c.list(Id::Bind), port, backlog_of(c)).inspect_err(|e| {
-        let text = config::os_text(e);
-        log!(log, Warning, "Could not create server {} listening socket {}", kind, text);
-        log!(log, Warning, "Failed listening on port {} ({}), aborting.", port, kind);
-    })
 }
 
 /// Starts a thread that the server cannot do without.
@@ -390,33 +145,6 @@ fn listen(c: &Config, log: &Log, port: u16, kind: &str) -> io::Result<Vec<TcpLis
 pub fn start_thread(name: String, f: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let started = std::thread::Builder::new().name(name).spawn(f);
     started.map_err(|e| io::Error::new(e.kind(), format!("a thread cannot be started: {e}")))
-}
-
-/// How loading has ended, for the thread that waits for it.
-#[derive(Default)]
-struct Outcome(Mutex<Option<Result<(), String>>>, Condvar);
-
-impl Outcome {
-    fn tell(&self, outcome: Result<(), String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-        self.1.notify_all();
-    }
-
-    /// A server that is ordered to stop meanwhile is not waited for: no thread is left to report the end
-    /// of loading.
-    fn wait(&self, stopping: impl Fn() -> bool) -> Result<(), String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            if let Some(outcome) = &*known {
-                return outcome.clone();
-            }
-            if stopping() {
-                return Ok(());
-            }
-            let wait = std::time::Duration::from_millis(50);
-            known = self.1.wait_timeout(known, wait).unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
 }
 
 /// The handles that stopping and reconfiguring need.
@@ -560,13 +288,7 @@ pub struct Server {
 impl Server {
     /// Puts a server together. Without [`Builder::config`] it opens no listeners of its own.
     pub fn builder() -> Builder {
-        Builder {
-            config: Config::new(),
-            loaded: Loaded::default(),
-            bound: Vec::new(),
-            log: None,
-            open_configured: false,
-        }
+        Builder::default()
     }
 
     /// The TCP addresses it listens on.

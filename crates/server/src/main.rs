@@ -243,14 +243,8 @@ fn serve(args: &[OsString]) -> ExitCode {
     }
 }
 
-fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Result<()> {
-    apus::enter_dir(&config)?;
-    if config.flag(Id::DisableThp) {
-        apus::disable_huge_pages();
-    }
-    let json = matches!(config.chosen(Id::LogFormat), config::LogFormat::Json);
-    let sink = LineSink::new(&config.string(Id::Logfile), json)?;
-    let log = Log::new(Arc::new(sink), apus::level_of(&config));
+/// Says what starts, and with which configuration.
+fn log_start(log: &Log, loaded: &apus::Loaded) {
     log!(
         log,
         Notice,
@@ -266,6 +260,30 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     for line in &loaded.ignored {
         log!(log, Warning, "Ignored: {}", line);
     }
+}
+
+/// Says where clients are served.
+fn log_ready(log: &Log, server: &Server) {
+    for a in server.addresses() {
+        log!(log, Notice, "Ready to accept connections tcp on {}", a);
+    }
+    for a in server.tls_addresses() {
+        log!(log, Notice, "Ready to accept connections tls on {}", a);
+    }
+    for path in server.engine().config.string(Id::Unixsocket).split_whitespace() {
+        log!(log, Notice, "Ready to accept connections unix on {}", path);
+    }
+}
+
+fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Result<()> {
+    apus::enter_dir(&config)?;
+    if config.flag(Id::DisableThp) {
+        apus::disable_huge_pages();
+    }
+    let json = matches!(config.chosen(Id::LogFormat), config::LogFormat::Json);
+    let sink = LineSink::new(&config.string(Id::Logfile), json)?;
+    let log = Log::new(Arc::new(sink), apus::level_of(&config));
+    log_start(&log, &loaded);
     fit_file_limit(&config, &log)?;
     let pidfile = config.string(Id::Pidfile);
     // Before any other thread starts, so that none of them is killed by a signal meant for the
@@ -297,15 +315,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     }
     let loaded = server.wait_until_loaded();
     if loaded.is_ok() {
-        for a in server.addresses() {
-            log!(log, Notice, "Ready to accept connections tcp on {}", a);
-        }
-        for a in server.tls_addresses() {
-            log!(log, Notice, "Ready to accept connections tls on {}", a);
-        }
-        for path in engine.config.string(Id::Unixsocket).split_whitespace() {
-            log!(log, Notice, "Ready to accept connections unix on {}", path);
-        }
+        log_ready(&log, &server);
         notify::ready(&engine.config, &log);
     } else {
         server.stop();
