@@ -88,20 +88,7 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
         b':' => s.push_number(int(b) as f64),
         b'+' => push_named(s, "ok", |s| s.push_bytes(line(b))),
         b'-' => push_error(s, line(b), true),
-        b'*' | b'>' => {
-            let n = int(b);
-            if n < 0 {
-                s.push_bool(false);
-                return Ok(());
-            }
-            let n = n as usize;
-            s.new_table(n, 0);
-            for i in 1..=n {
-                push(s, b, depth + 1)?;
-                s.raw_set_at(-2, i);
-                s.look(8)?;
-            }
-        }
+        b'*' | b'>' => push_array(s, b, depth)?,
         b'_' => {
             line(b);
             s.push_nil();
@@ -109,44 +96,9 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
         b'#' => s.push_bool(line(b) == b"t"),
         b',' => push_named(s, "double", |s| s.push_number(double(line(b)))),
         b'(' => push_named(s, "big_number", |s| s.push_bytes(line(b))),
-        b'=' => {
-            let n = int(b).max(0) as usize;
-            let text = bulk(b, n);
-            push_named(s, "verbatim_string", |s| {
-                s.new_table(0, 2);
-                s.push_bytes("string");
-                s.push_bytes(text.get(4..).unwrap_or(&[]));
-                s.raw_set(-3);
-                s.push_bytes("format");
-                s.push_bytes(text.get(..3).unwrap_or(&[]));
-                s.raw_set(-3);
-            });
-        }
-        b'%' => {
-            let n = int(b).max(0) as usize;
-            s.new_table(0, 1);
-            s.push_bytes("map");
-            s.new_table(0, n);
-            for _ in 0..n {
-                push(s, b, depth + 1)?;
-                push(s, b, depth + 1)?;
-                set_pair(s);
-                s.look(16)?;
-            }
-            s.raw_set(-3);
-        }
-        b'~' => {
-            let n = int(b).max(0) as usize;
-            s.new_table(0, 1);
-            s.push_bytes("set");
-            s.new_table(0, n);
-            for _ in 0..n {
-                push(s, b, depth + 1)?;
-                s.push_bool(true);
-                set_pair(s);
-            }
-            s.raw_set(-3);
-        }
+        b'=' => push_verbatim(s, b),
+        b'%' => push_map(s, b, depth)?,
+        b'~' => push_set(s, b, depth)?,
         b'|' => {
             // An attribute is not shown to scripts; the reply follows it.
             let n = int(b).max(0) as usize;
@@ -158,6 +110,68 @@ fn push_any(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
         }
         _ => s.push_nil(),
     }
+    Ok(())
+}
+
+/// An array as a table with numbers; false for one that is absent.
+fn push_array(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
+    let n = int(b);
+    if n < 0 {
+        s.push_bool(false);
+        return Ok(());
+    }
+    let n = n as usize;
+    s.new_table(n, 0);
+    for i in 1..=n {
+        push(s, b, depth + 1)?;
+        s.raw_set_at(-2, i);
+        s.look(8)?;
+    }
+    Ok(())
+}
+
+fn push_verbatim(s: Stack, b: &mut &[u8]) {
+    let n = int(b).max(0) as usize;
+    let text = bulk(b, n);
+    push_named(s, "verbatim_string", |s| {
+        s.new_table(0, 2);
+        s.push_bytes("string");
+        s.push_bytes(text.get(4..).unwrap_or(&[]));
+        s.raw_set(-3);
+        s.push_bytes("format");
+        s.push_bytes(text.get(..3).unwrap_or(&[]));
+        s.raw_set(-3);
+    });
+}
+
+/// A map as a table `map` in a table.
+fn push_map(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
+    let n = int(b).max(0) as usize;
+    s.new_table(0, 1);
+    s.push_bytes("map");
+    s.new_table(0, n);
+    for _ in 0..n {
+        push(s, b, depth + 1)?;
+        push(s, b, depth + 1)?;
+        set_pair(s);
+        s.look(16)?;
+    }
+    s.raw_set(-3);
+    Ok(())
+}
+
+/// A set as a table `set` in a table; its members are the keys.
+fn push_set(s: Stack, b: &mut &[u8], depth: usize) -> Result<(), Raise> {
+    let n = int(b).max(0) as usize;
+    s.new_table(0, 1);
+    s.push_bytes("set");
+    s.new_table(0, n);
+    for _ in 0..n {
+        push(s, b, depth + 1)?;
+        s.push_bool(true);
+        set_pair(s);
+    }
+    s.raw_set(-3);
     Ok(())
 }
 
