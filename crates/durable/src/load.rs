@@ -76,6 +76,31 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
+/// Takes over what a file says of itself.
+fn note_aux(engine: &Engine, name: &[u8], value: &[u8]) {
+    let text = String::from_utf8_lossy(value);
+    match name {
+        b"redis-ver" | b"valkey-ver" => {
+            log!(engine.log, Notice, "Loading RDB produced by version {}", text);
+        }
+        b"ctime" => {
+            let age = text.parse::<i64>().map(|t| engine.clock.wall_ms() as i64 / 1000 - t);
+            log!(engine.log, Notice, "RDB age {} seconds", age.unwrap_or(0).max(0));
+        }
+        b"repl-stream-db" => {
+            let db = text.parse::<u64>().unwrap_or(0);
+            Durable::of(engine).loading.stream_db.store(db, Relaxed);
+        }
+        b"used-mem" => {
+            let bytes = text.parse::<u64>().unwrap_or(0);
+            Durable::of(engine).loading.used_mem.store(bytes, Relaxed);
+            let mb = bytes as f64 / f64::from(1 << 20);
+            log!(engine.log, Notice, "RDB memory usage when created {:.2} Mb", mb);
+        }
+        _ => {}
+    }
+}
+
 /// Reads everything, and hands it on.
 fn cut<R: Read>(
     engine: &Engine,
@@ -90,30 +115,7 @@ fn cut<R: Read>(
         // Without a receiver it only proves the file, and for that it must decode.
         let item = if send.is_some() { reader.next_or_batch() } else { reader.next() };
         match item.map_err(|e| e.to_string())? {
-            Item::Aux { name, value } => {
-                let text = String::from_utf8_lossy(value);
-                match name {
-                    b"redis-ver" | b"valkey-ver" if send.is_some() => {
-                        log!(engine.log, Notice, "Loading RDB produced by version {}", text);
-                    }
-                    b"ctime" if send.is_some() => {
-                        let age =
-                            text.parse::<i64>().map(|t| engine.clock.wall_ms() as i64 / 1000 - t);
-                        log!(engine.log, Notice, "RDB age {} seconds", age.unwrap_or(0).max(0));
-                    }
-                    b"repl-stream-db" if send.is_some() => {
-                        let db = text.parse::<u64>().unwrap_or(0);
-                        Durable::of(engine).loading.stream_db.store(db, Relaxed);
-                    }
-                    b"used-mem" if send.is_some() => {
-                        let bytes = text.parse::<u64>().unwrap_or(0);
-                        Durable::of(engine).loading.used_mem.store(bytes, Relaxed);
-                        let mb = bytes as f64 / f64::from(1 << 20);
-                        log!(engine.log, Notice, "RDB memory usage when created {:.2} Mb", mb);
-                    }
-                    _ => {}
-                }
-            }
+            Item::Aux { name, value } if send.is_some() => note_aux(engine, name, value),
             Item::Select(n) => {
                 db = usize::try_from(n).ok().filter(|n| *n < databases).ok_or_else(|| {
                     format!(
@@ -122,7 +124,7 @@ fn cut<R: Read>(
                     )
                 })?;
             }
-            Item::Resize { .. } => {}
+            Item::Aux { .. } | Item::Resize { .. } => {}
             Item::Function(code) => match send {
                 Some(send) => {
                     send.send(Loadable::Function(code.to_vec())).map_err(|_| gone())?;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 
 use engine::{Engine, log};
 use persist::journal::Location;
@@ -190,10 +190,7 @@ fn commands<R: Read>(
             format!("{why} reading the append only file {shown}, before offset {}", reader.offset())
         };
         if is("select") {
-            let n = words.get(1).and_then(|n| stdx::num::parse_i64(n));
-            let n = n.and_then(|n| usize::try_from(n).ok());
-            db = n
-                .filter(|n| *n < engine.keyspace.databases())
+            db = database(engine, words.get(1))
                 .ok_or_else(|| refuse("no such database (option `databases`)".to_owned()))?;
         } else if is("multi") {
             open = Some(Vec::new());
@@ -219,14 +216,27 @@ fn commands<R: Read>(
             );
             Ok(())
         }
-        Stop::Truncated(_) => Err(format!(
+        stop => Err(refusal(&stop, &shown, whole)),
+    }
+}
+
+/// The database that SELECT names, if there is one.
+fn database(engine: &Engine, word: Option<&Vec<u8>>) -> Option<usize> {
+    let n = stdx::num::parse_i64(word?)?;
+    usize::try_from(n).ok().filter(|n| *n < engine.keyspace.databases())
+}
+
+/// Why a file that ends with `stop` is not loaded; its last whole command or transaction ends at `whole`.
+fn refusal(stop: &Stop, shown: &Display<'_>, whole: u64) -> String {
+    match stop {
+        Stop::Truncated(_) => format!(
             "Unexpected end of file reading the append only file {shown}: a command or transaction \
              begins at offset {whole} and does not end. Set aof-load-truncated yes, or cut it there."
-        )),
-        Stop::Malformed(at) => Err(format!(
+        ),
+        Stop::Malformed(at) => format!(
             "Bad file format reading the append only file {shown}: what is at offset {at} is no \
              command. Make a copy of the file, then repair it with redis-check-aof."
-        )),
-        Stop::Io(e) => Err(format!("reading {shown}: {e}")),
+        ),
+        Stop::Io(e) => format!("reading {shown}: {e}"),
     }
 }

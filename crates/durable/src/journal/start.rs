@@ -174,26 +174,13 @@ fn recover(
         let Some(Theirs { name, seen }) = theirs else {
             return Ok(Recovered::fresh(Base::default()));
         };
-        let files = aof::files(place, &name)?;
         let mut player = Player::new(engine, cx, why == Why::Start);
-        aof::load(engine, &mut player, &files, truncated)?;
-        Durable::of(engine).journal.rewrite.schedule();
+        load_files_of_redis(engine, &mut player, place, &name)?;
         report(engine, &player, began, "append-only file of Redis");
         back_to_present(engine, cx);
         return Ok(Recovered::fresh(Base::Redis { name }).having_seen(seen));
     };
-    match &found.manifest.base {
-        Base::Empty(_) => {}
-        Base::Snapshot { name, .. } => {
-            let path = place.file(name);
-            base::let_go(engine, cx, why == Why::Start, |cx| base::load_base(engine, cx, &path))?;
-        }
-        Base::Redis { name } => {
-            let files = aof::files(place, name)?;
-            aof::load(engine, &mut Player::new(engine, cx, why == Why::Start), &files, truncated)?;
-            Durable::of(engine).journal.rewrite.schedule();
-        }
-    }
+    load_base(engine, cx, place, &found.manifest.base, why)?;
     let total = found.bytes().max(1);
     let mut player = Player::new(engine, cx, why == Why::Start);
     let loading = &Durable::of(engine).loading;
@@ -206,21 +193,65 @@ fn recover(
     });
     loading.end();
     let recovered = recovered.map_err(refusal)?;
-    if let Some((file, at, bytes)) = &recovered.cut {
-        log!(
-            engine.log,
-            Warning,
-            "The journal ended in the middle of a record, as it does when a server is stopped while \
-             it writes: cut {} at offset {} ({} bytes that were never acknowledged as \
-             durable)",
-            file,
-            at,
-            bytes
-        );
+    if let Some(cut) = &recovered.cut {
+        warn_of_cut(engine, cut);
     }
     report(engine, &player, began, "journal");
     back_to_present(engine, cx);
     Ok(recovered)
+}
+
+/// Loads what the segments of a journal build on.
+fn load_base(
+    engine: &Engine,
+    cx: &mut Context,
+    place: &Location,
+    base: &Base,
+    why: Why,
+) -> Result<(), String> {
+    match base {
+        Base::Empty(_) => {}
+        Base::Snapshot { name, .. } => {
+            let path = place.file(name);
+            base::let_go(engine, cx, why == Why::Start, |cx| base::load_base(engine, cx, &path))?;
+        }
+        Base::Redis { name } => {
+            load_files_of_redis(
+                engine,
+                &mut Player::new(engine, cx, why == Why::Start),
+                place,
+                name,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Loads append-only files of a Redis, and schedules the rewrite that replaces them.
+fn load_files_of_redis(
+    engine: &Engine,
+    player: &mut Player<'_>,
+    place: &Location,
+    name: &str,
+) -> Result<(), String> {
+    let files = aof::files(place, name)?;
+    aof::load(engine, player, &files, engine.config.flag(Id::AofLoadTruncated))?;
+    Durable::of(engine).journal.rewrite.schedule();
+    Ok(())
+}
+
+/// Tells of the end of a journal that was cut off: its file, the offset, and the number of bytes.
+fn warn_of_cut(engine: &Engine, (file, at, bytes): &(String, u64, u64)) {
+    log!(
+        engine.log,
+        Warning,
+        "The journal ended in the middle of a record, as it does when a server is stopped while \
+         it writes: cut {} at offset {} ({} bytes that were never acknowledged as \
+         durable)",
+        file,
+        at,
+        bytes
+    );
 }
 
 fn report(engine: &Engine, player: &Player<'_>, began: u64, what: &str) {

@@ -55,70 +55,23 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
         }
     };
     let dir = path.parent().unwrap_or(Path::new("."));
-    let mut text = match &manifest.base {
-        Base::Empty(_) => format!("{shown}: no base\n"),
-        Base::Snapshot { name, sequence, .. } => {
-            format!("{shown}: base {name}, up to record {sequence}\n")
-        }
-        Base::Redis { name } => format!("{shown}: base {name}, written by Redis\n"),
+    let mut text = String::new();
+    let sound = check_base(disk, dir, &shown.to_string(), &manifest.base, &mut text)?;
+    let Some(bad) = check_segments(disk, dir, &manifest, &mut text) else {
+        return Ok(Report { text, sound });
     };
-    let mut sound = true;
-    if let Base::Snapshot { name, bytes, .. } = &manifest.base {
-        let len = if exists(disk, &dir.join(name))? { disk.len(&dir.join(name))? } else { 0 };
-        if len != *bytes {
-            sound = false;
-            let _ = writeln!(text, "{name}: has {len} bytes instead of {bytes}");
-        }
-    }
-    let base = manifest.base.sequence();
-    let mut expected = None;
-    let count = manifest.segments.len();
-    // Number of the first bad segment, and where it is to be cut; none: all of it.
-    let mut bad = None;
-    for (i, (name, first)) in manifest.segments.iter().enumerate() {
-        let found = match disk.read(&dir.join(name)) {
-            Ok(bytes) => segment::survey(&bytes).map(|s| (s, bytes.len())).map_err(str::to_owned),
-            Err(e) => Err(e.to_string()),
-        };
-        let (survey, len) = match found {
-            Ok(found) => found,
-            Err(why) => {
-                let _ = writeln!(text, "{name}: {why}");
-                bad = Some((i, None));
-                break;
-            }
-        };
-        text.push_str(&describe(name, &survey, len));
-        let follows = expected.map_or(*first <= base + 1, |e: u64| e == *first);
-        if survey.first != *first || !follows {
-            let _ = writeln!(text, "{name}: does not continue what comes before it");
-            bad = Some((i, None));
-            break;
-        }
-        expected = Some(survey.last.wrapping_add(1));
-        // An end counts as torn only at the very end of the journal.
-        let torn = survey.how == End::Torn && i + 1 == count;
-        if survey.how != End::Clean {
-            bad = Some((i, Some(survey.end as u64)));
-            if !torn {
-                let _ = writeln!(text, "{name}: changes that were durable are lost");
-            }
-            break;
-        }
-    }
-    let Some((i, at)) = bad else { return Ok(Report { text, sound }) };
     if !fix {
         text.push_str("--fix gives up everything from there on\n");
         return Ok(Report { text, sound: false });
     }
-    let from = match at {
+    let from = match bad.cut_at {
         Some(at) => {
-            let name = &manifest.segments[i].0;
+            let name = &manifest.segments[bad.segment].0;
             cut(disk, &dir.join(name), at)?;
             let _ = writeln!(text, "{name}: cut at offset {at}");
-            i + 1
+            bad.segment + 1
         }
-        None => i,
+        None => bad.segment,
     };
     let lost: Vec<_> = manifest.segments.drain(from..).collect();
     manifest.store(disk, path)?;
@@ -134,6 +87,82 @@ pub fn check_journal(disk: &dyn Disk, path: &Path, fix: bool) -> io::Result<Repo
     }
     disk.sync_dir(dir)?;
     Ok(Report { text, sound })
+}
+
+/// Describes the base of the journal `shown`. Returns whether its file is as long as the manifest says.
+fn check_base(
+    disk: &dyn Disk,
+    dir: &Path,
+    shown: &str,
+    base: &Base,
+    text: &mut String,
+) -> io::Result<bool> {
+    let (name, sequence, bytes) = match base {
+        Base::Empty(_) => {
+            let _ = writeln!(text, "{shown}: no base");
+            return Ok(true);
+        }
+        Base::Redis { name } => {
+            let _ = writeln!(text, "{shown}: base {name}, written by Redis");
+            return Ok(true);
+        }
+        Base::Snapshot { name, sequence, bytes } => (name, sequence, bytes),
+    };
+    let _ = writeln!(text, "{shown}: base {name}, up to record {sequence}");
+    let len = if exists(disk, &dir.join(name))? { disk.len(&dir.join(name))? } else { 0 };
+    if len != *bytes {
+        let _ = writeln!(text, "{name}: has {len} bytes instead of {bytes}");
+    }
+    Ok(len == *bytes)
+}
+
+/// The first segment that is not sound.
+struct Bad {
+    /// Its index.
+    segment: usize,
+    /// Where it is to be cut; none: all of it is lost.
+    cut_at: Option<u64>,
+}
+
+/// Describes the segments, up to the first one that is not sound.
+fn check_segments(
+    disk: &dyn Disk,
+    dir: &Path,
+    manifest: &Manifest,
+    text: &mut String,
+) -> Option<Bad> {
+    let base = manifest.base.sequence();
+    let count = manifest.segments.len();
+    let mut expected = None;
+    for (segment, (name, first)) in manifest.segments.iter().enumerate() {
+        let found = match disk.read(&dir.join(name)) {
+            Ok(bytes) => segment::survey(&bytes).map(|s| (s, bytes.len())).map_err(str::to_owned),
+            Err(e) => Err(e.to_string()),
+        };
+        let (survey, len) = match found {
+            Ok(found) => found,
+            Err(why) => {
+                let _ = writeln!(text, "{name}: {why}");
+                return Some(Bad { segment, cut_at: None });
+            }
+        };
+        text.push_str(&describe(name, &survey, len));
+        let follows = expected.map_or(*first <= base + 1, |e: u64| e == *first);
+        if survey.first != *first || !follows {
+            let _ = writeln!(text, "{name}: does not continue what comes before it");
+            return Some(Bad { segment, cut_at: None });
+        }
+        expected = Some(survey.last.wrapping_add(1));
+        if survey.how != End::Clean {
+            // An end counts as torn only at the very end of the journal.
+            let torn = survey.how == End::Torn && segment + 1 == count;
+            if !torn {
+                let _ = writeln!(text, "{name}: changes that were durable are lost");
+            }
+            return Some(Bad { segment, cut_at: Some(survey.end as u64) });
+        }
+    }
+    None
 }
 
 /// The right to change the journal that a manifest or segment belongs to.

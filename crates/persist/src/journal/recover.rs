@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Location;
@@ -102,6 +103,47 @@ impl Recovered {
     }
 }
 
+/// Checks the first number of a segment: the manifest says `first`, the segment before it ends in front of
+/// `expected`, and the first segment must join on to the `base`.
+fn check_begin(begins: u64, first: u64, expected: Option<u64>, base: u64) -> Result<(), String> {
+    if begins != first || expected.is_some_and(|e| e != begins) {
+        return Err(format!("it begins with record {begins}"));
+    }
+    if expected.is_none() && begins > base + 1 {
+        return Err(format!("it begins with record {begins}, and the base ends with {base}"));
+    }
+    Ok(())
+}
+
+/// Calls `replay` with the records of a segment behind the `base`, some at a time, and with the offset of the
+/// first of them. Returns how the segment ends, and the number of these records.
+fn replay_segment<'a>(
+    reader: &mut Reader<'a>,
+    base: u64,
+    mut replay: impl FnMut(&[Change<'a>], u64) -> Result<(), Refusal>,
+) -> Result<(End, u64), Refusal> {
+    let mut some = Vec::with_capacity(AT_ONCE);
+    let mut records = 0;
+    loop {
+        let next = reader.next();
+        match next {
+            Ok(change) if change.sequence <= base => continue,
+            Ok(change) => some.push(change),
+            Err(_) => {}
+        }
+        if (some.len() == AT_ONCE || next.is_err())
+            && let Some(first) = some.first()
+        {
+            replay(&some, first.at as u64)?;
+            records += some.len() as u64;
+            some.clear();
+        }
+        if let Err(end) = next {
+            return Ok((end, records));
+        }
+    }
+}
+
 /// A journal that was found.
 pub struct Recovery {
     disk: Arc<dyn Disk>,
@@ -168,50 +210,16 @@ impl Recovery {
         while let Some((name, first)) = manifest.segments.get(i).cloned() {
             let path = self.place.file(&name);
             let shown = path.display();
-            let bytes = self.disk.read(&path).map_err(|e| {
-                Refusal(format!(
-                    "the journal names {shown}, which cannot be read: {e}. Without it, later \
-                     changes cannot be applied; restore it from a backup."
-                ))
-            })?;
-            let damaged = |at: usize, why: &str| {
-                Refusal(format!(
-                    "{shown} is damaged at offset {at}: {why}. Changes that were durable are \
-                     lost. Restore the file from a backup, or run `apus check --fix {}`, which \
-                     gives up everything from there on, and start again.",
-                    self.place.manifest().display()
-                ))
-            };
+            let bytes = self.read_segment(&path)?;
+            let damaged = |at: usize, why: &str| self.damaged(&path, at, why);
             let mut reader = Reader::new(&bytes).map_err(|why| damaged(0, why))?;
-            let begins = reader.next_sequence();
-            if begins != first || expected.is_some_and(|e| e != begins) {
-                let why = format!("it begins with record {begins}");
-                return Err(damaged(0, &why));
-            }
-            if expected.is_none() && begins > base + 1 {
-                let why = format!("it begins with record {begins}, and the base ends with {base}");
-                return Err(damaged(0, &why));
-            }
-            let mut some = Vec::with_capacity(AT_ONCE);
-            let end = loop {
-                let next = reader.next();
-                match next {
-                    Ok(change) if change.sequence <= base => continue,
-                    Ok(change) => some.push(change),
-                    Err(_) => {}
-                }
-                if (some.len() == AT_ONCE || next.is_err())
-                    && let Some(first) = some.first()
-                {
-                    replay(&some, before + first.at as u64)
-                        .map_err(|(i, why)| damaged(some.get(i).map_or(0, |c| c.at), &why))?;
-                    found.records += some.len() as u64;
-                    some.clear();
-                }
-                if let Err(end) = next {
-                    break end;
-                }
-            };
+            check_begin(reader.next_sequence(), first, expected, base)
+                .map_err(|why| damaged(0, &why))?;
+            let (end, records) = replay_segment(&mut reader, base, |changes, at| {
+                replay(changes, before + at)
+                    .map_err(|(i, why)| damaged(changes.get(i).map_or(0, |c| c.at), &why))
+            })?;
+            found.records += records;
             let at = reader.offset();
             if i + 1 == manifest.segments.len()
                 && end == End::Clean
@@ -257,6 +265,27 @@ impl Recovery {
             found.manifest.segments.clear();
         }
         Ok(found)
+    }
+
+    fn read_segment(&self, path: &Path) -> Result<Vec<u8>, Refusal> {
+        self.disk.read(path).map_err(|e| {
+            Refusal(format!(
+                "the journal names {}, which cannot be read: {e}. Without it, later \
+                 changes cannot be applied; restore it from a backup.",
+                path.display()
+            ))
+        })
+    }
+
+    /// The refusal of a segment whose durable records cannot be read from `at` on.
+    fn damaged(&self, path: &Path, at: usize, why: &str) -> Refusal {
+        Refusal(format!(
+            "{} is damaged at offset {at}: {why}. Changes that were durable are \
+             lost. Restore the file from a backup, or run `apus check --fix {}`, which \
+             gives up everything from there on, and start again.",
+            path.display(),
+            self.place.manifest().display()
+        ))
     }
 
     /// The segment that was begun with record `first` behind those of the manifest, when the server was

@@ -142,6 +142,67 @@ pub struct Writer {
 /// Where the writer's orders are left.
 pub type Orders = std::sync::mpsc::Sender<Control>;
 
+/// Removes files in the journal's directory that its manifest does not name, now or with those that the first
+/// base supersedes.
+fn settle_strays(
+    disk: &dyn Disk,
+    place: &Location,
+    observer: &dyn Observer,
+    from: &mut Recovered,
+) -> io::Result<()> {
+    let strays = files::strays(disk, place, &from.manifest)?;
+    if from.baseless || !from.superseded.is_empty() {
+        // They may belong to the journal that this one replaces.
+        from.superseded.extend(strays);
+    } else if !strays.is_empty() {
+        files::remove(disk, place, &strays).iter().for_each(|note| observer.note(note));
+        disk.sync_dir(&place.dir)?;
+    }
+    Ok(())
+}
+
+/// The segment in which recovery has ended, if it has room; otherwise a new one.
+fn first_segment(
+    disk: &dyn Disk,
+    shared: &Shared,
+    place: &Location,
+    from: &mut Recovered,
+) -> io::Result<Segment> {
+    let Recovered { manifest, last, tail, baseless, number, adopted, .. } = from;
+    // The bytes that a killed process has written may be in memory only; a segment that is named behind
+    // another one says that the other is durable.
+    let unsure = if *adopted { 2 } else { 1 };
+    for (name, _) in manifest.segments.iter().rev().take(unsure) {
+        disk.open(&place.file(name), false)?.sync()?;
+    }
+    if let Some(tail) = tail.take_if(|tail| tail.at < place.segment_bytes) {
+        let file: Arc<dyn File> = disk.open(&place.file(&tail.name), false)?.into();
+        if *adopted {
+            manifest.store(disk, &place.manifest())?;
+        }
+        return Ok(Segment {
+            file,
+            name: tail.name,
+            salt: tail.header.salt,
+            seed: tail.header.seed(),
+            at: tail.at,
+            zeroed: tail.len,
+            marked: tail.marked,
+        });
+    }
+    let ahead = if shared.policy() == Sync::Always { place.ahead_bytes } else { 0 };
+    *number += 1;
+    let mut segment = files::make(disk, place, *number, ahead)?;
+    let next = *last + 1;
+    files::begin(&mut segment, next)?;
+    segment.file.sync()?;
+    manifest.segments.push((segment.name.clone(), next));
+    if !*baseless {
+        manifest.store(disk, &place.manifest())?;
+    }
+    Ok(segment)
+}
+
 impl Writer {
     /// A writer that goes on where recovery has ended, or begins a journal in an empty directory.
     ///
@@ -158,57 +219,13 @@ impl Writer {
         if let Some(parent) = place.dir.parent() {
             disk.sync_dir(parent)?;
         }
-        let Recovered {
-            mut manifest, last, tail, baseless, mut superseded, number, adopted, ..
-        } = from;
-        let strays = files::strays(&*disk, &place, &manifest)?;
-        if baseless || !superseded.is_empty() {
-            // They may belong to the journal that this one replaces.
-            superseded.extend(strays);
-        } else if !strays.is_empty() {
-            files::remove(&*disk, &place, &strays).iter().for_each(|note| observer.note(note));
-            disk.sync_dir(&place.dir)?;
-        }
+        let mut from = from;
+        settle_strays(&*disk, &place, &*observer, &mut from)?;
         shared.set_trouble(None);
         shared.set_observer(&observer);
-        let next = last + 1;
-        let mut number = manifest.highest().max(number);
-        // The bytes that a killed process has written may be in memory only; a segment that is named behind
-        // another one says that the other is durable.
-        let unsure = if adopted { 2 } else { 1 };
-        for (name, _) in manifest.segments.iter().rev().take(unsure) {
-            disk.open(&place.file(name), false)?.sync()?;
-        }
-        let segment = match tail {
-            Some(tail) if tail.at < place.segment_bytes => {
-                let file: Arc<dyn File> = disk.open(&place.file(&tail.name), false)?.into();
-                if adopted {
-                    manifest.store(&*disk, &place.manifest())?;
-                }
-                let header = tail.header;
-                Segment {
-                    file,
-                    name: tail.name,
-                    salt: header.salt,
-                    seed: header.seed(),
-                    at: tail.at,
-                    zeroed: tail.len,
-                    marked: tail.marked,
-                }
-            }
-            _ => {
-                let ahead = if shared.policy() == Sync::Always { place.ahead_bytes } else { 0 };
-                number += 1;
-                let mut segment = files::make(&*disk, &place, number, ahead)?;
-                files::begin(&mut segment, next)?;
-                segment.file.sync()?;
-                manifest.segments.push((segment.name.clone(), next));
-                if !baseless {
-                    manifest.store(&*disk, &place.manifest())?;
-                }
-                segment
-            }
-        };
+        from.number = from.manifest.highest().max(from.number);
+        let segment = first_segment(&*disk, &shared, &place, &mut from)?;
+        let Recovered { manifest, last, baseless, superseded, number, .. } = from;
         let records = shared.stream.reader(last);
         shared.resume_at(last);
         let (orders, controls) = std::sync::mpsc::channel();
@@ -221,7 +238,7 @@ impl Writer {
             number,
             segment,
             records,
-            next,
+            next: last + 1,
             group: Vec::new(),
             group_last: last,
             unsynced: false,
@@ -245,11 +262,16 @@ impl Writer {
             later: None,
         };
         writer.measure();
-        let size = writer.shared.figures.size.load(Relaxed);
-        let base =
-            if let Base::Snapshot { bytes, .. } = &writer.manifest.base { *bytes } else { 0 };
-        writer.shared.figures.base_size.store(if base > 0 { base } else { size }, Relaxed);
+        writer.measure_base();
         Ok((writer, orders))
+    }
+
+    /// Takes the size of the base as that from which the journal grows; without a base, the journal's own.
+    fn measure_base(&self) {
+        let figures = &self.shared.figures;
+        let base = if let Base::Snapshot { bytes, .. } = &self.manifest.base { *bytes } else { 0 };
+        let base = if base > 0 { base } else { figures.size.load(Relaxed) };
+        figures.base_size.store(base, Relaxed);
     }
 
     /// Highest number in the name of one of its files.
