@@ -2,7 +2,7 @@
 
 use super::client::Target;
 use super::dist::Dist;
-use super::drive::{Driver, Plan};
+use super::drive::{Driver, Outcome, Plan};
 use super::frames::Errors;
 use super::histogram::Histogram;
 use super::options::Options;
@@ -93,9 +93,47 @@ pub(crate) fn fill(o: &Options, target: &Target, test: &Test) -> Result<(), Stri
     }
 }
 
+/// What thread `t` of a run does, with its share of the connections.
+fn driver<'a>(o: &Options, job: &Job<'a>, plan: &'a Plan, t: u64) -> Result<Driver<'a>, String> {
+    let Job { target, test, depth, seed, .. } = *job;
+    let threads = o.threads as u64;
+    let share = |t: u64| o.connections as u64 * t / threads;
+    let sockets = (share(t)..share(t + 1)).map(|_| target.connect());
+    let sockets = sockets.collect::<Result<Vec<_>, String>>()?;
+    let seed = seed.wrapping_mul(1000).wrapping_add(t);
+    let keys = o.dist.keys(o.keys, seed, t, threads);
+    let reel = Reel::new(&test.templates, depth, &o.sizes, keys, o.random, seed);
+    let pacer = o.rate.map(|rate| Pacer::new(rate, depth as u64, t, threads));
+    let commands = test.templates.len();
+    let driver = if o.http {
+        Driver::of_http(plan, sockets, reel, commands, pacer, (target, is_bare(test)))
+    } else {
+        Driver::new(plan, sockets, reel, commands, pacer)
+    };
+    driver.map_err(|e| format!("{}: {e}", target.address))
+}
+
+/// Adds up what the threads measured. Returns also for how long the busiest of them ran or waited for a core.
+fn merged(outcomes: &[Outcome], timeline: Vec<(u64, u64)>) -> (Measured, u64) {
+    let mut all = Measured { timeline, ..Measured::default() };
+    let mut busiest = 0;
+    for outcome in outcomes {
+        all.latency.merge(&outcome.latency);
+        all.commands.resize(outcome.commands.len(), Histogram::default());
+        for (sum, one) in all.commands.iter_mut().zip(&outcome.commands) {
+            sum.merge(one);
+        }
+        all.errors.merge(&outcome.errors);
+        all.elapsed_ns = all.elapsed_ns.max(outcome.ended_ns);
+        all.client_cpu_ns += outcome.cpu.ran_ns;
+        busiest = busiest.max(outcome.cpu.busy_ns());
+    }
+    (all, busiest)
+}
+
 /// Runs a test once.
 pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
-    let Job { target, test, depth, pid, seed, .. } = *job;
+    let Job { target, depth, pid, .. } = *job;
     let threads = o.threads as u64;
     let count = o.requests();
     let depth64 = depth as u64;
@@ -107,24 +145,7 @@ pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
         until_ns: o.duration.map_or(u64::MAX, |d| d.as_nanos() as u64),
         failed: AtomicBool::new(false),
     };
-    let mut drivers = Vec::new();
-    for t in 0..threads {
-        let share = |t: u64| o.connections as u64 * t / threads;
-        let sockets = (share(t)..share(t + 1)).map(|_| target.connect());
-        let sockets = sockets.collect::<Result<Vec<_>, String>>()?;
-        let seed = seed.wrapping_mul(1000).wrapping_add(t);
-        let keys = o.dist.keys(o.keys, seed, t, threads);
-        let reel = Reel::new(&test.templates, depth, &o.sizes, keys, o.random, seed);
-        let pacer = o.rate.map(|rate| Pacer::new(rate, depth64, t, threads));
-        let named = |e| format!("{}: {e}", target.address);
-        let commands = test.templates.len();
-        let driver = if o.http {
-            Driver::of_http(&plan, sockets, reel, commands, pacer, (target, is_bare(test)))
-        } else {
-            Driver::new(&plan, sockets, reel, commands, pacer)
-        };
-        drivers.push(driver.map_err(named)?);
-    }
+    let drivers = (0..threads).map(|t| driver(o, job, &plan, t)).collect::<Result<Vec<_>, _>>()?;
     let before = pid.map(sys::process_cpu);
     let (barrier, start) = (Barrier::new(drivers.len()), OnceLock::new());
     let (outcomes, timeline) = std::thread::scope(|scope| {
@@ -159,20 +180,9 @@ pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
         (handles.into_iter().map(join).collect::<Vec<_>>(), timeline)
     });
     let after = pid.map(sys::process_cpu);
-    let mut all = Measured { timeline, ..Measured::default() };
-    let mut busiest = 0;
-    for outcome in outcomes {
-        let outcome = outcome.map_err(|e| format!("{}: {e}", target.address))?;
-        all.latency.merge(&outcome.latency);
-        all.commands.resize(outcome.commands.len(), Histogram::default());
-        for (sum, one) in all.commands.iter_mut().zip(&outcome.commands) {
-            sum.merge(one);
-        }
-        all.errors.merge(&outcome.errors);
-        all.elapsed_ns = all.elapsed_ns.max(outcome.ended_ns);
-        all.client_cpu_ns += outcome.cpu.ran_ns;
-        busiest = busiest.max(outcome.cpu.busy_ns());
-    }
+    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>();
+    let outcomes = outcomes.map_err(|e| format!("{}: {e}", target.address))?;
+    let (mut all, busiest) = merged(&outcomes, timeline);
     let share = |ns: u64| (ns as f64 / all.elapsed_ns.max(1) as f64).min(1.0);
     all.client_busy = share(busiest);
     if let Some((cpu, busiest)) = before.zip(after).and_then(|(b, a)| sys::cpu_between(&b, &a)) {

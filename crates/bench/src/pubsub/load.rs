@@ -321,29 +321,16 @@ fn cut_off(target: &Target) -> Option<u64> {
     n?.trim().parse().ok()
 }
 
-/// One run against one server.
-pub(super) fn run(o: &Options, target: &Target, depth: usize) -> Result<Run, String> {
-    sys::raise_file_limit((o.subscribers + o.publishers) as u64 + 64);
-    let pid = o.pid.or_else(|| target.local_pid());
-    let mut groups: Vec<Vec<Subscriber>> = (0..o.threads).map(|_| Vec::new()).collect();
-    for number in 0..o.subscribers {
-        groups[number % o.threads].push(Subscriber::connect(o, target, number)?);
-    }
-    // Answers to publishes are the same in both versions.
-    let login = Login { resp3: false, ..target.login.clone() };
-    let publisher = Target { login, ..target.clone() };
-    let sockets: Vec<Socket> =
-        (0..o.publishers).map(|_| publisher.connect()).collect::<Result<_, _>>()?;
-    let cut = cut_off(target);
-    let before = pid.map(sys::process_cpu);
-    let shared = &Shared {
-        begin: Instant::now(),
-        promised: AtomicU64::new(0),
-        delivered: AtomicU64::new(0),
-        published: AtomicBool::new(false),
-        failed: AtomicBool::new(false),
-    };
-    let outcome = std::thread::scope(|scope| {
+/// Runs the threads of publishers, one per socket, and of subscribers, one per group. Returns the number of
+/// messages that were sent, and what each group of subscribers measured: latencies and CPU nanoseconds.
+fn run_threads(
+    o: &Options,
+    depth: usize,
+    shared: &Shared,
+    groups: Vec<Vec<Subscriber>>,
+    sockets: Vec<Socket>,
+) -> Result<(u64, Vec<(Histogram, u64)>), String> {
+    std::thread::scope(|scope| {
         let failing = |failed: bool| {
             if failed {
                 shared.failed.store(true, Relaxed);
@@ -378,8 +365,33 @@ pub(super) fn run(o: &Options, target: &Target, depth: usize) -> Result<Run, Str
             receivers.into_iter().map(|r| r.join().unwrap_or_else(|_| Err(panicked()))).collect();
         let messages = sent.into_iter().sum::<Result<u64, String>>()?;
         let got = got.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, String>((messages, got))
-    });
+        Ok((messages, got))
+    })
+}
+
+/// One run against one server.
+pub(super) fn run(o: &Options, target: &Target, depth: usize) -> Result<Run, String> {
+    sys::raise_file_limit((o.subscribers + o.publishers) as u64 + 64);
+    let pid = o.pid.or_else(|| target.local_pid());
+    let mut groups: Vec<Vec<Subscriber>> = (0..o.threads).map(|_| Vec::new()).collect();
+    for number in 0..o.subscribers {
+        groups[number % o.threads].push(Subscriber::connect(o, target, number)?);
+    }
+    // Answers to publishes are the same in both versions.
+    let login = Login { resp3: false, ..target.login.clone() };
+    let publisher = Target { login, ..target.clone() };
+    let sockets: Vec<Socket> =
+        (0..o.publishers).map(|_| publisher.connect()).collect::<Result<_, _>>()?;
+    let cut = cut_off(target);
+    let before = pid.map(sys::process_cpu);
+    let shared = &Shared {
+        begin: Instant::now(),
+        promised: AtomicU64::new(0),
+        delivered: AtomicU64::new(0),
+        published: AtomicBool::new(false),
+        failed: AtomicBool::new(false),
+    };
+    let outcome = run_threads(o, depth, shared, groups, sockets);
     let seconds = shared.begin.elapsed().as_secs_f64();
     let (messages, got) = outcome.map_err(|e| {
         let mut text = format!("{}: {e}", target.address);

@@ -197,6 +197,11 @@ impl Call {
             }
             i += 1;
         }
+        self.check(args, form, from_member || from_place)
+    }
+
+    /// Checks that the options fit together; `centered`: one of them has named the center.
+    fn check(&self, args: &Args<'_>, form: Form, centered: bool) -> Result<(), Fail> {
         if self.store.is_some() && (self.with_distance || self.with_hash || self.with_place) {
             let who =
                 if form == Form::Store { "GEOSEARCHSTORE" } else { "STORE option in GEORADIUS" };
@@ -208,7 +213,7 @@ impl Call {
             let name = crate::fail::quoted(&args[0]);
             Fail::new(format!("ERR exactly one of {what} can be specified for {name}"))
         };
-        if form.by_options() && !from_member && !from_place {
+        if form.by_options() && !centered {
             return Err(missing("FROMMEMBER or FROMLONLAT"));
         }
         if form.by_options() && self.shape.is_none() {
@@ -241,6 +246,12 @@ fn of_member(source: View<'_>, member: &[u8]) -> Result<Coordinates, Fail> {
 struct Found {
     bytes: Vec<u8>,
     points: Vec<Point>,
+}
+
+impl Found {
+    fn member(&self, point: &Point) -> &[u8] {
+        self.bytes.get(point.from..point.to).unwrap_or_default()
+    }
 }
 
 struct Point {
@@ -337,22 +348,39 @@ pub(super) fn run(
     if call.count > 0 {
         found.points.truncate(call.count);
     }
-    let member = |point: &Point| found.bytes.get(point.from..point.to).unwrap_or_default();
     if let Some(store) = call.store {
-        let mut draft = Draft::default();
-        for point in &found.points {
-            let score = if call.store_distance { point.distance / call.unit } else { point.score };
-            // On a map of few cells, a place may be found twice.
-            draft.join(member(point), score, |_, new| new);
-        }
         let event = if form == Form::Store { "geosearchstore" } else { "georadiusstore" };
-        let key = db.key(&args[store]);
-        let n = draft.len() as u64;
-        store_draft(db, key, draft, event, reply);
-        // Redis counts every member stored.
-        db.dirty(n.saturating_sub(1));
-        return Ok(());
+        store_points(db, &args[store], &call, &found, event, reply);
+    } else {
+        put_points(reply, &call, &found);
     }
+    Ok(())
+}
+
+/// Stores the members that were found, and replies with their number.
+fn store_points(
+    db: &mut Db<'_>,
+    key: &[u8],
+    call: &Call,
+    found: &Found,
+    event: &'static str,
+    reply: &mut Reply<'_>,
+) {
+    let mut draft = Draft::default();
+    for point in &found.points {
+        let score = if call.store_distance { point.distance / call.unit } else { point.score };
+        // On a map of few cells, a place may be found twice.
+        draft.join(found.member(point), score, |_, new| new);
+    }
+    let key = db.key(key);
+    let n = draft.len() as u64;
+    store_draft(db, key, draft, event, reply);
+    // Redis counts every member stored.
+    db.dirty(n.saturating_sub(1));
+}
+
+/// Replies with the members that were found, each with what the options ask for.
+fn put_points(reply: &mut Reply<'_>, call: &Call, found: &Found) {
     reply.array(found.points.len());
     let extras = [call.with_distance, call.with_hash, call.with_place];
     let extras = extras.into_iter().filter(|extra| *extra).count();
@@ -360,7 +388,7 @@ pub(super) fn run(
         if extras > 0 {
             reply.array(1 + extras);
         }
-        reply.bulk(member(point));
+        reply.bulk(found.member(point));
         if call.with_distance {
             put_distance(reply, point.distance / call.unit);
         }
@@ -371,5 +399,4 @@ pub(super) fn run(
             put_place(reply, point.place);
         }
     }
-    Ok(())
 }

@@ -87,7 +87,8 @@ fn natural(args: &Args<'_>, i: usize, error: &'static str) -> Result<u64, Fail> 
     int(args, i).ok().and_then(|n| u64::try_from(n).ok()).ok_or(Fail::text(error))
 }
 
-fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+/// RANK, COUNT and MAXLEN.
+fn options(args: &Args<'_>) -> Result<(i64, Option<u64>, u64), Fail> {
     let (mut rank, mut count, mut most) = (1, None, 0);
     let mut i = 3;
     while i < args.len() {
@@ -112,6 +113,11 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 2;
     }
+    Ok((rank, count, most))
+}
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let (rank, count, most) = options(args)?;
     let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     let Some(e) = db.read_as(key, Kind::List)? else {
         match count {

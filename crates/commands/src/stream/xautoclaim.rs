@@ -89,10 +89,8 @@ OK
     subs: &[],
 };
 
-fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let min_idle = stdx::num::parse_i64(&args[4])
-        .ok_or(Fail::text("ERR Invalid min-idle-time argument for XAUTOCLAIM"))?;
-    let start = super::interval_start(&args[5])?;
+/// COUNT, and whether JUSTID is there.
+fn options(args: &Args<'_>) -> Result<(i64, bool), Fail> {
     let (mut count, mut just_id) = (100, false);
     let mut i = 6;
     while i < args.len() {
@@ -109,6 +107,14 @@ fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
         }
         i += 1;
     }
+    Ok((count, just_id))
+}
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let min_idle = stdx::num::parse_i64(&args[4])
+        .ok_or(Fail::text("ERR Invalid min-idle-time argument for XAUTOCLAIM"))?;
+    let start = super::interval_start(&args[5])?;
+    let (count, just_id) = options(args)?;
     let (key, now) = (db.first_key(&args[1]), db.wall());
     let mut journal = Journal::new(db);
     let Some(mut e) = db.write_as(key, Kind::Stream)? else {

@@ -69,27 +69,31 @@ pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
     subs: &[],
 };
 
-fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let mut count = None;
-    let mut with_scores = false;
-    if args.len() >= 3 {
-        let n = int(args, 2)?;
-        if n == i64::MIN {
-            return Err(Fail::new(format!(
-                "ERR value is out of range, value must between {} and {}",
-                -i64::MAX,
-                i64::MAX
-            )));
-        }
-        with_scores = args.len() == 4 && args.is(3, "withscores");
-        if args.len() > 4 || args.len() == 4 && !with_scores {
-            return Err(Fail::SYNTAX);
-        }
-        if with_scores && n.unsigned_abs() > i64::MAX as u64 / 2 {
-            return Err(Fail::text("ERR value is out of range"));
-        }
-        count = Some(n);
+/// The count, if there is one, and whether WITHSCORES is there.
+fn options(args: &Args<'_>) -> Result<(Option<i64>, bool), Fail> {
+    if args.len() < 3 {
+        return Ok((None, false));
     }
+    let n = int(args, 2)?;
+    if n == i64::MIN {
+        return Err(Fail::new(format!(
+            "ERR value is out of range, value must between {} and {}",
+            -i64::MAX,
+            i64::MAX
+        )));
+    }
+    let with_scores = args.len() == 4 && args.is(3, "withscores");
+    if args.len() > 4 || args.len() == 4 && !with_scores {
+        return Err(Fail::SYNTAX);
+    }
+    if with_scores && n.unsigned_abs() > i64::MAX as u64 / 2 {
+        return Err(Fail::text("ERR value is out of range"));
+    }
+    Ok((Some(n), with_scores))
+}
+
+fn run(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
+    let (count, with_scores) = options(args)?;
     let (key, budget) = (db.first_key(&args[1]), db.cx.budget);
     // The random numbers and the keys are in the same context, so the draw gets a generator of its own.
     let mut rng = Rng::from_seed(db.cx.rng.next_u64());

@@ -101,30 +101,27 @@ impl Bucket {
     }
 }
 
-/// Checks the variables (their names in small letters) and returns, for people, which step will take long
-/// without one of them.
-///
-/// # Errors
-/// It cannot work; the text names the variable that is missing.
-fn look(
+/// The last value that a variable has been given, unless it is empty.
+fn value<'v>(variables: &'v [(String, String)], name: &str) -> Option<&'v str> {
+    let found = variables.iter().rev().find(|(k, v)| k == name && !v.is_empty());
+    found.map(|(_, v)| v.as_str())
+}
+
+/// Checks that records go to other machines over TLS only, unless a variable allows more.
+fn refuse_plain_endpoint(
     scheme: &str,
     variables: &[(String, String)],
-) -> std::result::Result<Option<String>, String> {
-    let value = |name: &str| {
-        let found = variables.iter().rev().find(|(k, v)| k == name && !v.is_empty());
-        found.map(|(_, v)| v.as_str())
-    };
-    let any = |names: &[&str]| names.iter().any(|n| value(n).is_some());
+) -> std::result::Result<(), String> {
     let of = match scheme {
         "s3" => "aws_",
         "gs" => "google_",
         _ => "azure_",
     };
     let open = format!("{of}allow_http");
-    let allowed = value(&open)
+    let allowed = value(variables, &open)
         .is_some_and(|v| ["1", "true", "yes", "on"].contains(&&*v.to_ascii_lowercase()));
     for name in ENDPOINTS.iter().filter(|n| n.starts_with(of)) {
-        if let Some(endpoint) = value(name).filter(|e| e.starts_with("http://"))
+        if let Some(endpoint) = value(variables, name).filter(|e| e.starts_with("http://"))
             && !is_local(endpoint)
             && !allowed
         {
@@ -135,6 +132,21 @@ fn look(
             ));
         }
     }
+    Ok(())
+}
+
+/// Checks the variables (their names in small letters) and returns, for people, which step will take long
+/// without one of them.
+///
+/// # Errors
+/// It cannot work; the text names the variable that is missing.
+fn look(
+    scheme: &str,
+    variables: &[(String, String)],
+) -> std::result::Result<Option<String>, String> {
+    refuse_plain_endpoint(scheme, variables)?;
+    let value = |name: &str| value(variables, name);
+    let any = |names: &[&str]| names.iter().any(|n| value(n).is_some());
     let missing = |name: &str, with: &str| Err(format!("{with} is set and {name} is not"));
     let role = |names: &str| {
         Ok(Some(format!("{names} is not set: credentials are asked of this machine's role")))
