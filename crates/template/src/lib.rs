@@ -22,6 +22,7 @@ mod escape;
 mod host;
 mod lexer;
 mod loops;
+mod macros;
 mod meter;
 mod number;
 mod ops;

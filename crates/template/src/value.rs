@@ -9,10 +9,11 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
 
+use crate::compile::Word;
 use crate::error::{Error, Kind, Result};
 use crate::loops::Loop;
+use crate::macros::{Macro, Module};
 use crate::meter::Meter;
-use crate::vm::{Macro, Module};
 
 /// How deep lists and maps nest.
 pub const DEPTH_MAX: u16 = 100;
@@ -74,9 +75,6 @@ pub enum Value<'t> {
 
 /// Names and values, sorted by name.
 pub type Namespace<'t> = RefCell<Vec<(Rc<str>, Value<'t>)>>;
-
-/// A name, where a reference to it is small.
-pub struct Word(pub(crate) Box<str>);
 
 /// Values that are more than data.
 #[derive(Clone)]

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use crate::ast::{Compare, Math};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Place, Result};
-use crate::value::Word;
 
 /// A name, by its number in an engine.
 pub(crate) type Name = u32;
+
+/// A name, where a reference to it is small.
+pub struct Word(pub(crate) Box<str>);
 
 /// The names of an engine.
 #[derive(Default)]

@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use super::{Collected, Machine, Macro, collected, live, named, operation};
+use super::{Collected, Machine, collected, live, named, operation};
 use crate::builtin::{self, Arguments, Filter, Function, Named, Test};
 use crate::compile::{Args, Code, Name};
 use crate::error::{Error, Kind, Result};
 use crate::escape::Escape;
+use crate::macros::Macro;
 use crate::value::{Object, Text, Value};
 
 /// What is called.

@@ -1,9 +1,10 @@
 //! Other templates and blocks: include, import, extends, super.
 
-use super::{Block, Machine, Module, operation};
+use super::{Block, Machine, operation};
 use crate::compile::{Code, Name, Template};
 use crate::error::{Error, Kind, Result};
 use crate::escape::Escape;
+use crate::macros::Module;
 use crate::value::{Map, Object, Text, Value};
 use std::rc::Rc;
 

@@ -12,50 +12,18 @@ mod live;
 mod part;
 mod run;
 
-use std::rc::Rc;
-
 use crate::Engine;
 use crate::builtin::{Arguments, Env, Named};
-use crate::compile::{Code, MacroSpec, Name};
+use crate::compile::{Code, Name};
 use crate::error::{Error, Kind, Result};
 use crate::escape::Escape;
 use crate::host::Host;
 use crate::meter::Meter;
-use crate::value::{Map, Text, Value};
+use crate::value::{Text, Value};
 use frames::Frames;
 
 /// Steps between two looks at the clock.
 const CHECK_EVERY: u64 = 4096;
-
-/// A macro: its operations, and where it has names from.
-pub struct Macro<'t> {
-    pub(crate) name: &'t str,
-    /// The names of its arguments.
-    names: Vec<&'t str>,
-    spec: &'t MacroSpec,
-    code: &'t Code,
-    closure: Option<usize>,
-}
-
-impl<'t> Macro<'t> {
-    pub(crate) fn get(&self, name: &str) -> Option<Value<'t>> {
-        Some(match name {
-            "name" => Value::Str(Text::Lit(self.name)),
-            "arguments" => {
-                let names = self.names.iter().map(|name| Value::Str(Text::Lit(name)));
-                return Value::list(names.collect()).ok();
-            }
-            "caller" => Value::Bool(self.spec.caller),
-            _ => return None,
-        })
-    }
-}
-
-/// An imported template: what it has assigned, and what it has written.
-pub struct Module<'t> {
-    pub(crate) map: Rc<Map<'t>>,
-    pub(crate) text: Value<'t>,
-}
 
 /// A block: its versions, the one of the template that was asked for first.
 struct Block<'t> {

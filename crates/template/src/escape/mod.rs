@@ -1,20 +1,13 @@
 //! How values are shown in a page: plainly, in HTML, or in JSON.
 
+mod kind;
+
+pub use kind::Escape;
+
 use crate::error::Result;
 use crate::meter::Meter;
 use crate::show::{display, json};
 use crate::value::{Text, Value};
-
-/// How values are escaped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Escape {
-    /// Not at all.
-    None,
-    /// For texts and attributes of HTML and XML.
-    Html,
-    /// As JSON.
-    Json,
-}
 
 /// What stands for a byte in HTML.
 fn entity(byte: u8) -> Option<&'static str> {
