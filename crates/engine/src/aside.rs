@@ -29,10 +29,11 @@ use resp::{Args, Out, Proto, Reply, Span};
 use store::{Block, Db, Empty, Key, Kind, ShardSet, Waiter};
 
 use crate::acl::User;
+use crate::attention::Attention;
 use crate::blocking;
 use crate::clients::Client;
 use crate::dispatch::shards_of;
-use crate::engine::{Attention, Engine, Worker};
+use crate::engine::{Engine, Worker};
 use crate::helpers::{AT_ONCE, Shards};
 use crate::log;
 use crate::mailbox::{Job, Mailbox, Message};

@@ -94,7 +94,7 @@ pub struct Client {
     pub args_bytes: AtomicU64,
     pub output_bytes: AtomicU64,
     pub output_objects: AtomicU64,
-    pub total_commands: AtomicU64,
+    pub(crate) total_commands: AtomicU64,
     pub net_in: AtomicU64,
     pub net_out: AtomicU64,
     pub authenticated: AtomicBool,
@@ -129,8 +129,8 @@ pub struct Client {
     /// The waker of a client that waits for records of a topic.
     pub topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of the commands that MULTI has queued, and of watched keys.
-    pub multi_bytes: AtomicU64,
-    pub watch_bytes: AtomicU64,
+    pub(crate) multi_bytes: AtomicU64,
+    pub(crate) watch_bytes: AtomicU64,
     /// The bytes that [`Clients::account`] last counted for it.
     accounted: Share,
 }

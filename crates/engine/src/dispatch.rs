@@ -9,8 +9,9 @@ use commands::row::{Flags, Group, Traits};
 use resp::{Args, Reply};
 use store::ShardSet;
 
+use crate::attention::Attention;
 use crate::blocking::{self};
-use crate::engine::{Attention, Engine};
+use crate::engine::Engine;
 use crate::exec::Executed;
 use crate::scripting;
 use crate::session::{ReplyMode, Session};

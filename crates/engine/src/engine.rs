@@ -20,6 +20,7 @@ use store::Keyspace;
 use stream::Stream;
 
 use crate::acl::Acl;
+use crate::attention::Attention;
 use crate::clients::Clients;
 use crate::clients::Look;
 use crate::durability::Durability;
@@ -37,67 +38,13 @@ use crate::scripting::Scripts;
 use crate::table::{CommandSet, LiveCall, Table};
 use crate::tracking::Tracking;
 
-/// Reasons for which a command cannot take the fast path. Zero most of the time: one load per group of
-/// commands shows that none of them applies.
-#[derive(Default)]
-pub struct Attention(AtomicU32);
-
-impl Attention {
-    /// A client runs MONITOR.
-    pub const MONITOR: u32 = 1;
-    /// CLIENT PAUSE.
-    pub const PAUSE: u32 = 2;
-    /// `maxmemory` is set.
-    pub const MAXMEMORY: u32 = 4;
-    /// The slow log or the latency monitor needs every command timed by itself.
-    pub const TIMING: u32 = 8;
-    /// The server is loading its data.
-    pub const LOADING: u32 = 16;
-    /// Writes are refused because the journal cannot be written.
-    pub const DISK: u32 = 128;
-    /// Writes are refused because the last snapshot failed.
-    pub const UNSAVED: u32 = 64;
-    /// A script has run for longer than `busy-reply-threshold`.
-    pub const BUSY: u32 = 256;
-    /// Writes are refused because `min-replicas-to-write` asks for replicas, and there are none.
-    pub const REPLICAS: u32 = 1024;
-    /// Keys are being moved to another server.
-    pub const MIGRATE: u32 = 512;
-    /// Long commands have shards locked.
-    pub const LONG: u32 = 2048;
-    /// The server is a replica: it takes its changes from a primary, and its keys expire when the primary
-    /// says so.
-    pub const REPLICA: u32 = 4096;
-    /// A replica has no link to its primary, and `replica-serve-stale-data` is no.
-    pub const STALE: u32 = 8192;
-
-    /// What the link to a primary does not heed.
-    pub(crate) const OBEYED: u32 =
-        Self::REPLICA | Self::STALE | Self::MAXMEMORY | Self::DISK | Self::UNSAVED | Self::REPLICAS;
-
-    /// All reasons.
-    #[inline]
-    pub fn get(&self) -> u32 {
-        self.0.load(Relaxed)
-    }
-
-    /// Sets or clears one.
-    pub fn set(&self, bit: u32, on: bool) {
-        if on {
-            self.0.fetch_or(bit, Relaxed);
-        } else {
-            self.0.fetch_and(!bit, Relaxed);
-        }
-    }
-}
-
 /// CLIENT PAUSE.
 #[derive(Default)]
-pub struct Pause {
+pub(crate) struct Pause {
     /// Unix milliseconds; 0 when nothing is paused.
-    pub until_ms: AtomicI64,
+    until_ms: AtomicI64,
     /// Only commands that write.
-    pub writes_only: AtomicBool,
+    pub(crate) writes_only: AtomicBool,
     /// Locked while the two are changed together.
     gate: Mutex<()>,
 }
@@ -135,15 +82,15 @@ pub struct Worker {
     /// Its counters.
     pub stats: ThreadStats,
     /// The costs of its commands by phase.
-    pub costs: CostStats,
+    pub(crate) costs: CostStats,
     /// The keys that its commands named most.
-    pub top_keys: TopKeys,
+    pub(crate) top_keys: TopKeys,
     /// Its inbox.
     pub mailbox: Mailbox,
     /// Messages that other threads send to its connections.
     pub inbox: Inbox,
     /// Bytes of the buffers in which push messages wait for their turn to be sent.
-    pub outboxes: Arc<AtomicUsize>,
+    pub(crate) outboxes: Arc<AtomicUsize>,
     /// Connections that live on it.
     pub connections: AtomicU64,
     /// How many of them are fed with the stream of changes.
@@ -199,7 +146,7 @@ pub struct Engine {
     /// Long commands beside the event loops.
     pub(crate) helpers: Arc<Helpers<Job, Worker>>,
     /// CLIENT PAUSE.
-    pub pause: Pause,
+    pub(crate) pause: Pause,
     /// Locked while a thread changes options and applies the change. Locked before any shard: turning the
     /// journal on takes all of them.
     config_gate: Mutex<()>,
@@ -242,10 +189,8 @@ pub struct Engine {
     pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
     pub cron_paused: AtomicBool,
-    /// The totals at the last reset, so that totals can start from zero.
+    /// The worker threads, by number.
     workers: RwLock<Vec<Arc<Worker>>>,
-    /// Highest number of clients at once.
-    pub peak_clients: AtomicU64,
     /// Clients that a command blocks.
     pub blocked_clients: AtomicU64,
     /// Instantaneous rates, sampled by the periodic work.
@@ -338,7 +283,6 @@ impl Engine {
             startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
-            peak_clients: AtomicU64::new(0),
             blocked_clients: AtomicU64::new(0),
             rates: Rates::default(),
             ends: Ends::default(),

@@ -23,12 +23,13 @@ use resp::{Args, Reply};
 use store::{Budget, Db, Key, ShardSet};
 
 use crate::acl::{self, User};
+use crate::attention::Attention;
 use crate::blocking::register;
 use crate::clients::Client;
 use crate::commit::Own;
 use crate::commit::{commit, commit_own};
 use crate::dispatch::{flags_on_replica, flags_with_queue, is_allowed_with_queue, shards_of};
-use crate::engine::{Attention, Engine, Worker};
+use crate::engine::{Engine, Worker};
 use crate::helpers::AT_ONCE;
 use crate::pubsub::Local;
 use crate::session::Session;

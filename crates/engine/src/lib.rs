@@ -17,6 +17,7 @@ pub const COMPAT_VERSION: &str = "7.4.0";
 pub mod acks;
 pub mod acl;
 mod aside;
+mod attention;
 mod blocking;
 mod change;
 mod client_line;
@@ -59,15 +60,14 @@ mod walk;
 
 pub mod topics;
 
+pub use attention::Attention;
 pub use blocking::note_progress;
 pub use change::change;
 pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use durability::Durability;
-pub use engine::{
-    Attention, ConfigHook, Engine, Fields, Options, Pause, Worker, random_id, random_repl_id,
-};
+pub use engine::{ConfigHook, Engine, Fields, Options, Worker, random_id, random_repl_id};
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use feeders::{FeedRequest, Urgency};

@@ -1,7 +1,6 @@
 //! Where the engine and its threads are observed: what `observe` needs of them is filled in here.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::Row;
 use config::Id;
@@ -95,7 +94,6 @@ impl Engine {
     /// Samples the rates; called a few times per second by one thread.
     pub fn sample_rates(&self) {
         self.rates.sample(self.clock.monotonic_ns(), self.totals(), self.workers().len());
-        self.peak_clients.fetch_max(self.clients.count() as u64, Relaxed);
         stdx::mem::sample_peak();
     }
 

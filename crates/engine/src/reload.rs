@@ -3,7 +3,8 @@
 
 use config::{Caller, Id};
 
-use crate::engine::{Attention, Engine};
+use crate::attention::Attention;
+use crate::engine::Engine;
 use crate::log;
 use crate::mailbox::{Job, Message};
 use crate::{acl, change::change};

@@ -6,7 +6,8 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use config::Id;
 
 use crate::acks::Silence;
-use crate::engine::{Attention, Engine, Worker};
+use crate::attention::Attention;
+use crate::engine::{Engine, Worker};
 use crate::feeders::Urgency;
 
 /// A thread that feeds no connection, and has more bytes in its lane, renders them itself.

@@ -134,7 +134,7 @@ impl Session {
     /// Back to how it began (RESET). The caller has ended its transaction and its watches.
     pub fn reset(&mut self, engine: &Engine) {
         if self.monitor {
-            engine.monitors.remove(engine, self.client.id);
+            engine.monitors.remove(&engine.attention, self.client.id);
         }
         self.monitor = false;
         self.client.monitor.store(false, Relaxed);

@@ -9,8 +9,9 @@ use commands::row::Flags;
 use resp::{Args, Out, Reply, Span};
 use store::ShardSet;
 
+use crate::attention::Attention;
 use crate::dispatch::lookup;
-use crate::engine::{Attention, Engine};
+use crate::engine::Engine;
 use crate::exec::Limits;
 use crate::pubsub::{ChannelKind, deliver};
 use crate::session::Session;

@@ -16,16 +16,14 @@
 //! The bytes and files are the crate `persist`'s; what begins, rewrites and replays them is the crate `durable`,
 //! which is above this one.
 
+mod turn;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use persist::journal::{Shared, Sync};
+use persist::journal::Shared;
 use stream::{Lane, Stream};
 
-use crate::engine::{Engine, Worker};
-
-/// A thread that has more bytes in its lane waits for the writer.
-const BACKLOG: usize = 64 << 20;
 /// A batch that leaves so many bytes in the lane is written by itself: that costs little in proportion, and
 /// its output need not be kept.
 const LARGE: usize = 4096;
@@ -143,35 +141,5 @@ impl Journal {
         } else {
             Gate::At(sequence)
         }
-    }
-
-    /// Called when a turn of an event loop is over and nothing is locked: writes, or has the writer begin, and
-    /// waits for it when it is far behind.
-    #[inline]
-    pub fn turn_over(&self, worker: &Worker) {
-        if !self.is_on() || self.shared.written() >= self.shared.last() {
-            return;
-        }
-        if self.shared.policy() == Sync::Always {
-            self.shared.wake_writer();
-        } else {
-            self.shared.write_through(|| worker.wake_request.announce());
-        }
-        while worker.lane.waiting().max(self.shared.stream.queued()) > BACKLOG
-            && !self.shared.is_failing()
-        {
-            self.shared.wait_for_progress(std::time::Duration::from_millis(20));
-        }
-    }
-}
-
-impl Engine {
-    /// Wakes the threads whose output waits for the journal.
-    pub fn wake_gated(&self) {
-        self.each_worker(|w| {
-            if w.wake_request.take() {
-                w.mailbox.wake();
-            }
-        });
     }
 }

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use commands::row::{Argv, Group, Traits};
 use parking_lot::Mutex;
 
-use crate::engine::{Attention, Engine};
+use crate::attention::Attention;
+use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::session::Session;
 use crate::table::Cmd;

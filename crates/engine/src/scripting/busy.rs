@@ -15,9 +15,10 @@ use config::Id;
 use parking_lot::{Mutex, RwLock};
 use resp::{Args, Out, Reply, Span};
 
+use crate::attention::Attention;
 use crate::clients::{Client, Early, PausedKill};
 use crate::dispatch::lookup;
-use crate::engine::{Attention, Engine};
+use crate::engine::Engine;
 use crate::exec::{Policy, Request};
 use crate::mailbox::Message;
 use crate::session::Session;

@@ -26,8 +26,9 @@ use store::ShardSet;
 
 use super::busy::{self, About, Running};
 use crate::acl;
+use crate::attention::Attention;
 use crate::dispatch::{lookup, shards_of};
-use crate::engine::{Attention, Engine};
+use crate::engine::Engine;
 use crate::exec::MASTERDOWN;
 use crate::exec::{Executed, Limits};
 use crate::log;
@@ -79,16 +80,8 @@ pub(super) fn run(
     let mut needed_all = false;
     let outcome = loop {
         if locks {
-            let mut keys = ShardSet::default();
-            if !all {
-                let declared = task.what.args.iter_from(task.what.first).take(task.what.keys);
-                for (key, n) in declared.zip(1..) {
-                    if task.proven.is_none_or(|uses| uses.has(n)) {
-                        keys.add(stdx::hash::hash64(key));
-                    }
-                }
-            }
-            engine.keyspace.hold(&mut call.thread.cx, (!all).then_some(keys));
+            let shards = (!all).then(|| declared_shards(task));
+            engine.keyspace.hold(&mut call.thread.cx, shards);
         }
         // All that it changes is one record of the journal.
         call.thread.begin_unit();
@@ -129,32 +122,56 @@ pub(super) fn run(
     call.thread.collect();
     call.thread.unfreeze(frozen);
     if !inside {
-        // While the keys are still locked: messages of scripts over the same keys reach every thread in the
-        // order in which the scripts ran. Live channels number theirs.
-        call.thread.pubsub.post(engine);
-        call.thread.serve_ready(engine);
-        engine.keyspace.release(&mut call.thread.cx);
+        release_keys(call);
     }
-    let outcome = match outcome {
-        Ok(()) => Ok(()),
-        Err(Failure::Error(text, true)) => {
+    let outcome = outcome.or_else(|failure| answer_failure(call, failure, reply));
+    (outcome, needed_all)
+}
+
+/// The shards of the declared keys that the script uses.
+#[inline(always)]
+fn declared_shards(task: &Task<'_>) -> ShardSet {
+    let mut shards = ShardSet::default();
+    let declared = task.what.args.iter_from(task.what.first).take(task.what.keys);
+    for (key, n) in declared.zip(1..) {
+        if task.proven.is_none_or(|uses| uses.has(n)) {
+            shards.add(stdx::hash::hash64(key));
+        }
+    }
+    shards
+}
+
+/// Sends the messages of the script, serves the waiters of its keys, and unlocks the keys.
+#[inline(always)]
+fn release_keys(call: &mut Call<'_>) {
+    // While the keys are still locked: messages of scripts over the same keys reach every thread in the
+    // order in which the scripts ran. Live channels number theirs.
+    call.thread.pubsub.post(call.engine);
+    call.thread.serve_ready(call.engine);
+    call.engine.keyspace.release(&mut call.thread.cx);
+}
+
+/// Replies with the error of a script, or hands it on as the outcome of the command that ran it.
+#[cold]
+fn answer_failure(call: &mut Call<'_>, failure: Failure, reply: &mut Reply<'_>) -> Outcome {
+    match failure {
+        Failure::Error(text, true) => {
             // The command that failed has counted it.
             reply.error(text);
             Ok(())
         }
-        Err(Failure::Error(text, false)) => match String::from_utf8(text) {
+        Failure::Error(text, false) => match String::from_utf8(text) {
             Ok(text) => Err(Fail::new(text)),
             Err(e) => {
                 // It goes out as it is.
                 let text = e.into_bytes();
-                call.thread.worker.count_error(engine, &String::from_utf8_lossy(&text));
+                call.thread.worker.count_error(call.engine, &String::from_utf8_lossy(&text));
                 reply.error(text);
                 Ok(())
             }
         },
-        Err(Failure::Aborted) => Err(Fail::text("ERR the script was ended")),
-    };
-    (outcome, needed_all)
+        Failure::Aborted => Err(Fail::text("ERR the script was ended")),
+    }
 }
 
 fn allows_oom(task: &Task<'_>) -> bool {

@@ -13,8 +13,9 @@ use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
 use store::{Budget, Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
+use crate::attention::Attention;
 use crate::dispatch::Done;
-use crate::engine::{Attention, Engine};
+use crate::engine::Engine;
 use crate::exec::run_data;
 use crate::helpers::AT_ONCE;
 use crate::pubsub::{self, ChannelKind};

@@ -28,10 +28,11 @@ use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
 use store::{Context, Db, Evicted, Flush, Key, Policy, SHARDS, Waiter};
 
+use crate::attention::Attention;
 use crate::clients::PausedKill;
 use crate::commit::commit;
 use crate::dispatch::{Done, lookup};
-use crate::engine::{Attention, Engine, Worker};
+use crate::engine::{Engine, Worker};
 use crate::pubsub::Local;
 use crate::scripting::Machines;
 use crate::session::{ReplyMode, Session};
@@ -470,11 +471,38 @@ impl Thread {
         // After the limit was lowered, commands may be too few to bring memory below it.
         let evicts = !paused && !engine.leaves_eviction_to_primary(attention);
         let mut left = evicts && self.make_room(engine) && self.is_over_memory();
-        let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
-        let round = SHARDS.div_ceil(threads);
         // Many clients may be notified of an expiry: keys expire no faster than the notifications are sent.
         let active =
             active && self.crowded_by_cron.is_none_or(|thread| self.has_room(engine, thread));
+        left |= self.sweep_shards(engine, threads, active, || {
+            engine.clock.monotonic_ns() - start > budget_ns
+        });
+        self.collect();
+        self.send_mail(engine);
+        if active {
+            self.crowded_by_cron = self.pubsub.crowded.take();
+        }
+        let nanos = engine.clock.monotonic_ns() - start;
+        bump(&self.worker.stats.expire_cycle_nanos, nanos);
+        bump(&self.worker.stats.cron_nanos, nanos);
+        if nanos >= self.hot.latency_ns {
+            engine.latency.record("expire-cycle", nanos, self.cx.now);
+        }
+        left
+    }
+
+    /// Resizes the tables of this thread's part of the shards and, if `active`, expires their keys, until one round
+    /// is done or the time `is_over`. Returns whether there is more to do.
+    fn sweep_shards(
+        &mut self,
+        engine: &Engine,
+        threads: usize,
+        active: bool,
+        is_over: impl Fn() -> bool,
+    ) -> bool {
+        let (mut looked, mut expired) = (std::mem::take(&mut self.swept), 0);
+        let mut left = false;
+        let round = SHARDS.div_ceil(threads);
         self.pubsub.crowded = None;
         while looked < round {
             let s = self.sweep;
@@ -504,7 +532,7 @@ impl Thread {
             if !self.cx.ready.is_empty() {
                 self.serve_ready(engine);
             }
-            if self.pubsub.crowded.is_some() || engine.clock.monotonic_ns() - start > budget_ns {
+            if self.pubsub.crowded.is_some() || is_over() {
                 if expired > 0 {
                     self.cx.counters.expired_time_cap_reached += 1;
                     left = true;
@@ -516,17 +544,6 @@ impl Thread {
                 }
                 break;
             }
-        }
-        self.collect();
-        self.send_mail(engine);
-        if active {
-            self.crowded_by_cron = self.pubsub.crowded.take();
-        }
-        let nanos = engine.clock.monotonic_ns() - start;
-        bump(&self.worker.stats.expire_cycle_nanos, nanos);
-        bump(&self.worker.stats.cron_nanos, nanos);
-        if nanos >= self.hot.latency_ns {
-            engine.latency.record("expire-cycle", nanos, self.cx.now);
         }
         left
     }

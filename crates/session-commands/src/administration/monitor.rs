@@ -25,7 +25,7 @@ pub(crate) static MONITOR: SessionCommand = crate::administration::command(
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let client = &call.session.client;
-    call.engine.monitors.add(call.engine, client.id, client.thread);
+    call.engine.monitors.add(&call.engine.attention, client.id, client.thread);
     client.monitor.store(true, Relaxed);
     call.session.monitor = true;
     reply.ok();

@@ -301,7 +301,7 @@ impl Worker {
         let engine = &self.shared.engine;
         self.thread.leave(engine, &mut c.session);
         if c.session.monitor {
-            engine.monitors.remove(engine, id);
+            engine.monitors.remove(&engine.attention, id);
         }
         self.thread.forget(engine, &mut c.session);
         engine.clients.remove(&c.session.client);

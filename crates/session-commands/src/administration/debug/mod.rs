@@ -42,6 +42,7 @@ pub(crate) static DEBUG: SessionCommand = super::command(
     run,
 );
 
+/// One arm for each subcommand: those with an answer of their own return, the others end with OK.
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let word = String::from_utf8_lossy(&args[1]).to_ascii_lowercase();
     let engine = call.engine;

@@ -1,39 +1,17 @@
-//! MONITOR: clients that are sent every command that any client runs.
+//! Sending commands to the clients that run MONITOR.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use commands::row::Row;
-use parking_lot::Mutex;
 use resp::Args;
 
-use crate::engine::{Attention, Engine};
+use super::Monitors;
+use crate::engine::Engine;
 use crate::mailbox::Message;
 use crate::session::Session;
 
-/// The clients that run MONITOR.
-#[derive(Default)]
-pub struct Monitors {
-    list: Mutex<Vec<(u64, usize)>>,
-}
-
 impl Monitors {
-    /// Adds a client that lives on `thread`.
-    pub fn add(&self, engine: &Engine, client: u64, thread: usize) {
-        let mut list = self.list.lock();
-        if !list.iter().any(|(id, _)| *id == client) {
-            list.push((client, thread));
-        }
-        engine.attention.set(Attention::MONITOR, true);
-    }
-
-    /// Removes a client; harmless when it is not there.
-    pub fn remove(&self, engine: &Engine, client: u64) {
-        let mut list = self.list.lock();
-        list.retain(|(id, _)| *id != client);
-        engine.attention.set(Attention::MONITOR, !list.is_empty());
-    }
-
     /// Sends a command that `session` is about to run to all of them.
     pub fn feed(
         &self,
