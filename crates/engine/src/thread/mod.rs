@@ -40,7 +40,7 @@ use crate::settings;
 use crate::tracking;
 
 /// How a batch ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// All whole commands are done; more input is needed.
     Read,

@@ -38,6 +38,14 @@ pub(super) struct BatchIo<'a> {
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
 }
 
+/// What is known of a connection's turn before its input runs.
+struct Begun {
+    /// [`engine::journal::Lane::acted`] then.
+    acted: u64,
+    /// The term of acknowledgements then.
+    term: u64,
+}
+
 impl BatchIo<'_> {
     /// Executes the input of connection `i`, which is `arrived` or, without that, in the
     /// connection's own buffer; `left` bytes of it were left over from before.
@@ -48,23 +56,24 @@ impl BatchIo<'_> {
         arrived: Option<&[u8]>,
         left: usize,
     ) -> io::Result<Turn> {
-        let Self { engine, stats, thread, out, paused, timers, gated, held, crowded } = self;
-        let acted = thread.worker().lane.acted();
-        let term = engine.replication.acks.term();
-        c.term = term;
+        let engine = self.engine;
+        let acted = self.thread.worker().lane.acted();
+        let begun = Begun { acted, term: engine.replication.acks.term() };
+        c.term = begun.term;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
         if bytes.first() == Some(&tls::HANDSHAKE) && tls::is_hello(bytes) && !c.parser.is_active() {
             tls::note_hello(engine, &c.session.client);
             return Ok(Turn::Close);
         }
-        out.limit = hard_limit(engine, c);
+        self.out.limit = hard_limit(engine, c);
         let late_kill = c.session.deferred.is_some() && c.ends_scripts(engine);
+        let thread = &mut *self.thread;
         let Batch { consumed, next } = match arrived {
-            Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, out),
-            None => thread.run_and_give(engine, &mut c.session, &mut c.parser, bytes, out),
+            Some(bytes) => thread.run(engine, &mut c.session, &mut c.parser, bytes, self.out),
+            None => thread.run_and_give(engine, &mut c.session, &mut c.parser, bytes, self.out),
         };
-        if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), crowded) {
+        if let (Some(crowd), Some(waiting)) = (thread.take_crowded(), &mut self.crowded) {
             c.crowded = true;
             waiting.push_back((crowd, c.session.client.id));
         }
@@ -73,117 +82,111 @@ impl BatchIo<'_> {
             c.session.client.closing.store(true, Relaxed);
         }
         c.short = have <= SMALL / 2;
-        match (arrived, c.session.take_input.take()) {
-            (None, Some(taker)) => {
-                let rest = c.buf.split_off(consumed);
-                taker.give(std::mem::replace(&mut c.buf, rest));
-            }
-            _ if next == Next::ReadBig => c.buf = Vec::new(),
-            (None, None) => {
-                c.buf.drain(..consumed);
-            }
-            (Some(bytes), _) if consumed < have || left > 0 => {
-                let rest = &bytes[consumed..];
-                c.buf.clear();
-                if rest.len() > LEFTOVER.max(c.buf.capacity()) {
-                    c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
-                }
-                c.buf.extend_from_slice(rest);
-            }
-            (Some(_), _) => {}
-        }
-        if c.buf.is_empty() && c.buf.capacity() > 0 {
-            c.buf = Vec::new();
-        }
+        keep_rest(engine, c, (arrived, left), consumed, next);
         if have > 0 {
             c.note_input();
         }
-        if thread.evict_clients(engine, &c.session.client) {
-            out.clear();
+        if self.thread.evict_clients(engine, &c.session.client) {
+            self.out.clear();
             return Ok(Turn::Close);
         }
-        if !out.is_empty() {
-            // The limit holds for the output of the batch, too, before the socket takes any of it.
-            if is_over_limit(engine, c, out) {
-                out.clear();
-                if out.buf.capacity() > OUTPUT_KEEP {
-                    out.buf = Vec::with_capacity(OUTPUT);
-                }
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
-            if c.sentinel.is_some() && memchr::memmem::find(&out.buf, b"+PONG\r\n").is_some() {
-                c.pong.get_or_insert(thread.mono());
-            }
-            let acts = thread.worker().lane.acted() != acted;
-            let shows = thread.take_shows_data();
-            match engine.journal.gate(&thread.worker().lane, acted) {
-                Gate::Never => {
-                    // Closed without a reply: its changes may or may not be there after a restart.
-                    out.clear();
-                    return Ok(Turn::Close);
-                }
-                _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
-                    hold_output(engine, c, (term, acts), held);
-                }
-                Gate::Open => {}
-                // That there is no script yet, or none any more, is nothing that could be lost; and before
-                // the journal is that far, the thread may wait for the very script.
-                Gate::At(_)
-                    if c.gate.is_none()
-                        && (late_kill && consumed == 0
-                            || arrived
-                                .is_some_and(|a| engine.only_ends_scripts(&a[..consumed]))) => {}
-                Gate::At(sequence) => {
-                    gate_output(c, sequence, acts, gated);
-                }
-            }
-            let timed = thread.write_begins(engine);
-            if next == Next::Close {
-                c.stream.hold_until_finished();
-            }
-            let n = c.send(out)?;
-            c.note_sent(stats, n, thread.cx.now);
-            if next == Next::Close && c.unsent() == 0 {
-                c.stream.finish();
-            }
-            thread.write_ends(engine, timed);
-            if out.buf.capacity() > OUTPUT_KEEP {
-                out.buf = Vec::with_capacity(OUTPUT);
-            }
-            if c.unsent() > 0 && over_output_limit(engine, c, c.unsent()) {
-                add(&stats.client_output_buffer_limit_disconnections, 1);
-                return Ok(Turn::Close);
-            }
-            if c.unsent() > 0 && thread.evict_clients(engine, &c.session.client) {
+        if !self.out.is_empty() {
+            let ends_scripts = || {
+                late_kill && consumed == 0
+                    || arrived.is_some_and(|a| engine.only_ends_scripts(&a[..consumed]))
+            };
+            if !self.send_replies(c, &begun, next, ends_scripts)? {
                 return Ok(Turn::Close);
             }
         }
-        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, stats) {
+        if matches!(next, Next::Read | Next::ReadBig) && over_query_limit(engine, c, self.stats) {
             return Ok(Turn::Close);
         }
-        Ok(match next {
+        Ok(self.turn_after(c, i, next))
+    }
+
+    /// Sends the replies of the batch, or keeps them until they may be sent. False: the connection is to be closed.
+    #[inline(always)]
+    fn send_replies(
+        &mut self,
+        c: &mut Conn,
+        begun: &Begun,
+        next: Next,
+        ends_scripts: impl Fn() -> bool,
+    ) -> io::Result<bool> {
+        let engine = self.engine;
+        // The limit holds for the output of the batch, too, before the socket takes any of it.
+        if is_over_limit(engine, c, self.out) {
+            self.out.clear();
+            shrink(self.out);
+            add(&self.stats.client_output_buffer_limit_disconnections, 1);
+            return Ok(false);
+        }
+        if c.sentinel.is_some() && memchr::memmem::find(&self.out.buf, b"+PONG\r\n").is_some() {
+            c.pong.get_or_insert(self.thread.mono());
+        }
+        if !self.gate(c, begun, ends_scripts) {
+            // Closed without a reply: its changes may or may not be there after a restart.
+            self.out.clear();
+            return Ok(false);
+        }
+        let timed = self.thread.write_begins(engine);
+        if next == Next::Close {
+            c.stream.hold_until_finished();
+        }
+        let n = c.send(self.out)?;
+        c.note_sent(self.stats, n, self.thread.cx.now);
+        if next == Next::Close && c.unsent() == 0 {
+            c.stream.finish();
+        }
+        self.thread.write_ends(engine, timed);
+        shrink(self.out);
+        if c.unsent() > 0 && over_output_limit(engine, c, c.unsent()) {
+            add(&self.stats.client_output_buffer_limit_disconnections, 1);
+            return Ok(false);
+        }
+        Ok(c.unsent() == 0 || !self.thread.evict_clients(engine, &c.session.client))
+    }
+
+    /// Decides what the connection's output waits for: nothing, the journal, or replicas. False: it must never be
+    /// sent, since the journal cannot be written.
+    #[inline(always)]
+    fn gate(&mut self, c: &mut Conn, begun: &Begun, ends_scripts: impl Fn() -> bool) -> bool {
+        let engine = self.engine;
+        let acts = self.thread.worker().lane.acted() != begun.acted;
+        let shows = self.thread.take_shows_data();
+        match engine.journal.gate(&self.thread.worker().lane, begun.acted) {
+            Gate::Never => return false,
+            _ if let Some(term) = term_to_hold(engine, begun.term, shows.then_some(acts)) => {
+                hold_output(engine, c, (term, acts), self.held);
+            }
+            Gate::Open => {}
+            // That there is no script yet, or none any more, is nothing that could be lost; and before
+            // the journal is that far, the thread may wait for the very script.
+            Gate::At(_) if c.gate.is_none() && ends_scripts() => {}
+            Gate::At(sequence) => gate_output(c, sequence, acts, self.gated),
+        }
+        true
+    }
+
+    /// What happens to connection `i` after its batch.
+    #[inline(always)]
+    fn turn_after(&mut self, c: &mut Conn, i: usize, next: Next) -> Turn {
+        match next {
             Next::Close if c.unsent() == 0 => Turn::Close,
             Next::Close => {
                 c.session.closing = true;
                 Turn::Keep
             }
             Next::Wait => {
-                c.wait = Some(Wait::Paused);
-                c.session.client.paused.store(true, Relaxed);
-                if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(engine))
-                {
-                    let kill = Box::new(PausedKill::Words(words.clone()));
-                    *c.session.client.paused_kill.lock() = Some(kill);
-                }
-                paused.push(i);
+                self.pause(c, i);
                 Turn::Keep
             }
             Next::Block if c.hangup => Turn::Close,
             Next::Block => {
                 c.wait = Some(Wait::Blocked);
                 if let Some(at) = c.session.wakes_at() {
-                    timers.push(Reverse((at, c.session.client.id)));
+                    self.timers.push(Reverse((at, c.session.client.id)));
                 }
                 Turn::Keep
             }
@@ -197,7 +200,60 @@ impl BatchIo<'_> {
             Next::Read if c.hangup && !c.readable => Turn::Close,
             Next::Read if c.readable => Turn::Again,
             Next::Read => Turn::Keep,
-        })
+        }
+    }
+
+    /// The command at the front of connection `i` waits for CLIENT PAUSE to end, or for a script.
+    #[cold]
+    fn pause(&mut self, c: &mut Conn, i: usize) {
+        c.wait = Some(Wait::Paused);
+        c.session.client.paused.store(true, Relaxed);
+        if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(self.engine)) {
+            let kill = Box::new(PausedKill::Words(words.clone()));
+            *c.session.client.paused_kill.lock() = Some(kill);
+        }
+        self.paused.push(i);
+    }
+}
+
+/// Keeps the input that a batch has not `consumed` with the connection. `arrived` and `left` are those of
+/// [`BatchIo::answer`].
+#[inline(always)]
+fn keep_rest(
+    engine: &engine::Engine,
+    c: &mut Conn,
+    (arrived, left): (Option<&[u8]>, usize),
+    consumed: usize,
+    next: Next,
+) {
+    match (arrived, c.session.take_input.take()) {
+        (None, Some(taker)) => {
+            let rest = c.buf.split_off(consumed);
+            taker.give(std::mem::replace(&mut c.buf, rest));
+        }
+        _ if next == Next::ReadBig => c.buf = Vec::new(),
+        (None, None) => {
+            c.buf.drain(..consumed);
+        }
+        (Some(bytes), _) if consumed < bytes.len() || left > 0 => {
+            let rest = &bytes[consumed..];
+            c.buf.clear();
+            if rest.len() > LEFTOVER.max(c.buf.capacity()) {
+                c.buf = engine.topics.spare(c.room(rest.len())).unwrap_or_default();
+            }
+            c.buf.extend_from_slice(rest);
+        }
+        (Some(_), _) => {}
+    }
+    if c.buf.is_empty() && c.buf.capacity() > 0 {
+        c.buf = Vec::new();
+    }
+}
+
+/// Gives back the memory of a thread's output buffer that an unusual batch has made large.
+fn shrink(out: &mut Out) {
+    if out.buf.capacity() > OUTPUT_KEEP {
+        out.buf = Vec::with_capacity(OUTPUT);
     }
 }
 

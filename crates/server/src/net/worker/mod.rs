@@ -88,6 +88,13 @@ pub(crate) struct Worker {
     pub(super) web: Option<Box<Responder>>,
 }
 
+/// When a worker's periodic work is due, in monotonic nanoseconds.
+#[derive(Default)]
+struct Cron {
+    next: u64,
+    housekeeping: u64,
+}
+
 /// A connection that has been read and not executed yet.
 struct ReadAhead {
     i: usize,
@@ -149,25 +156,11 @@ impl Worker {
             StuckResponder::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
         engine::do_meanwhile(Box::new(move || responder.look()));
         let mut events = Events::with_capacity(1024);
-        let mut next_cron = 0u64;
-        let mut housekeeping = 0u64;
+        let mut cron = Cron::default();
         // Its writes must reach the journal now, not when the next request comes.
         let mut went_on_held = false;
         loop {
-            let now = self.thread.mono();
-            let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
-            let wait = if at_once || self.thread.ready() > 0 || went_on_held {
-                Duration::ZERO
-            } else {
-                let cron = next_cron.saturating_sub(now).min(self.gathers.unwrap_or(u64::MAX));
-                let cron = Duration::from_nanos(cron);
-                let timer = self.timers.peek().map(|Reverse((at, _))| *at);
-                let due = self.web.as_ref().and_then(|web| web.outlets.first_due());
-                timer.into_iter().chain(due).min().map_or(cron, |at| {
-                    let left = at.saturating_sub(engine.clock.wall_ms() as i64);
-                    cron.min(Duration::from_millis(left.max(0) as u64 + 1))
-                })
-            };
+            let wait = self.wait(&cron, went_on_held);
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != io::ErrorKind::Interrupted
             {
@@ -177,39 +170,7 @@ impl Worker {
             let woke = self.thread.tick(engine);
             let before = self.inbox.worker.stats.commands_processed.load(Relaxed);
             let went_on = std::mem::take(&mut self.more);
-            for e in &events {
-                let Token(i) = e.token();
-                if i == WAKE.0 {
-                    continue;
-                }
-                let Some(c) = self.conns.get_mut(i) else { continue };
-                if e.is_readable() {
-                    c.readable = true;
-                }
-                if e.is_read_closed() || e.is_error() {
-                    c.readable = true;
-                    c.hangup = true;
-                }
-                if c.tls {
-                    if let Some(handshake) = &mut c.handshake {
-                        tls::queue(handshake, &c.session.client, &mut self.handshakes);
-                        continue;
-                    }
-                    c.readable |= c.stream.has_more();
-                }
-                if c.may_be_read_ahead() {
-                    self.read_ahead(i);
-                    if self.ahead.len() == READ_AHEAD_MAX {
-                        self.run_read_ahead();
-                    }
-                } else {
-                    // Its input may be a script that takes long: no client whose input has been read
-                    // already waits behind it.
-                    self.run_read_ahead();
-                    self.serve(i, e.is_writable());
-                }
-            }
-            self.run_read_ahead();
+            self.serve_events(&events);
             for i in went_on {
                 if let Some(c) = self.conns.get_mut(i) {
                     c.queued = false;
@@ -233,29 +194,100 @@ impl Worker {
                 self.drain();
                 return;
             }
-            let now = self.thread.mono();
-            if now >= next_cron {
-                let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
-                let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
-                let due = self.thread.cron(engine, self.threads, share);
-                // With work left the next turn comes soon, but connections are served in between.
-                next_cron = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
-                if now >= housekeeping {
-                    housekeeping = now + 100_000_000;
-                    self.housekeeping();
-                }
-                // The cycle includes this work, which no command has timed.
-                self.thread.tick(engine);
-            }
-            let stats = &self.inbox.worker.stats;
-            add(&stats.eventloop_cycles, 1);
-            let nanos = self.thread.mono() - woke;
-            add(&stats.eventloop_nanos, nanos);
-            raise(&stats.eventloop_nanos_max, nanos);
-            // A reset of the statistics makes the count smaller than it was.
-            let executed = stats.commands_processed.load(Relaxed).saturating_sub(before);
-            raise(&stats.eventloop_commands_max, executed);
+            self.run_cron(&mut cron);
+            self.note_cycle(woke, before);
         }
+    }
+
+    /// How long the thread may sleep until it has something to do by itself.
+    #[inline(always)]
+    fn wait(&self, cron: &Cron, went_on_held: bool) -> Duration {
+        let now = self.thread.mono();
+        let at_once = !self.more.is_empty() || !self.handshakes.is_empty();
+        if at_once || self.thread.ready() > 0 || went_on_held {
+            return Duration::ZERO;
+        }
+        let cron = cron.next.saturating_sub(now).min(self.gathers.unwrap_or(u64::MAX));
+        let cron = Duration::from_nanos(cron);
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let due = self.web.as_ref().and_then(|web| web.outlets.first_due());
+        timer.into_iter().chain(due).min().map_or(cron, |at| {
+            let left = at.saturating_sub(self.shared.engine.clock.wall_ms() as i64);
+            cron.min(Duration::from_millis(left.max(0) as u64 + 1))
+        })
+    }
+
+    /// Reads ahead from the connections that allow it, and gives the others their turns.
+    #[inline(always)]
+    fn serve_events(&mut self, events: &Events) {
+        for e in events {
+            let Token(i) = e.token();
+            if i == WAKE.0 {
+                continue;
+            }
+            let Some(c) = self.conns.get_mut(i) else { continue };
+            if e.is_readable() {
+                c.readable = true;
+            }
+            if e.is_read_closed() || e.is_error() {
+                c.readable = true;
+                c.hangup = true;
+            }
+            if c.tls {
+                if let Some(handshake) = &mut c.handshake {
+                    tls::queue(handshake, &c.session.client, &mut self.handshakes);
+                    continue;
+                }
+                c.readable |= c.stream.has_more();
+            }
+            if c.may_be_read_ahead() {
+                self.read_ahead(i);
+                if self.ahead.len() == READ_AHEAD_MAX {
+                    self.run_read_ahead();
+                }
+            } else {
+                // Its input may be a script that takes long: no client whose input has been read
+                // already waits behind it.
+                self.run_read_ahead();
+                self.serve(i, e.is_writable());
+            }
+        }
+        self.run_read_ahead();
+    }
+
+    /// Runs the periodic work, if it is due.
+    #[inline(always)]
+    fn run_cron(&mut self, cron: &mut Cron) {
+        let now = self.thread.mono();
+        if now < cron.next {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.engine;
+        let hz = engine.config.int(Id::Hz).clamp(1, 500) as u64;
+        let share = engine::cron_ns(engine.config.int(Id::ActiveExpireEffort));
+        let due = self.thread.cron(engine, self.threads, share);
+        // With work left the next turn comes soon, but connections are served in between.
+        cron.next = now + if due { CRON_EVERY_NS } else { 1_000_000_000 / hz };
+        if now >= cron.housekeeping {
+            cron.housekeeping = now + 100_000_000;
+            self.housekeeping();
+        }
+        // The cycle includes this work, which no command has timed.
+        self.thread.tick(engine);
+    }
+
+    /// Counts a cycle of the loop that began at `woke`, when `before` commands had been executed.
+    #[inline(always)]
+    fn note_cycle(&self, woke: u64, before: u64) {
+        let stats = &self.inbox.worker.stats;
+        add(&stats.eventloop_cycles, 1);
+        let nanos = self.thread.mono() - woke;
+        add(&stats.eventloop_nanos, nanos);
+        raise(&stats.eventloop_nanos_max, nanos);
+        // A reset of the statistics makes the count smaller than it was.
+        let executed = stats.commands_processed.load(Relaxed).saturating_sub(before);
+        raise(&stats.eventloop_commands_max, executed);
     }
 
     /// Gives one connection its turn.
