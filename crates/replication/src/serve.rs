@@ -18,6 +18,9 @@ use crate::text::printable;
 /// Bytes of an announced address, which has to be shorter, as in Redis.
 const ADDRESS_MAX: usize = 256;
 
+/// The first version of Valkey that has a form of its own for snapshots.
+const VALKEY_OWN_FORM: u32 = 9;
+
 /// In front of the id that an Apus gives as one of its capabilities.
 pub const ID: &[u8] = b"apus-";
 
@@ -106,6 +109,8 @@ pub struct Replica {
     pub psync2: bool,
     /// Its name for itself, the same over all its links: an Apus.
     pub id: Option<ReplId>,
+    /// The first number of its version: a Valkey, which names it, or an Apus, which says what it can read.
+    version: Option<u32>,
     /// It can take the snapshot on a connection of its own, and meanwhile the stream on this one.
     pub takes_channel: bool,
     /// This is the connection for the snapshot …
@@ -182,13 +187,19 @@ impl Replica {
             self.filter(value)?;
         } else if is("version") {
             // Valkey's replicas say their version; Redis does not know the option.
-            if !is_version(value) {
-                return Err(format!("ERR Unrecognized version format: {}", printable(value)));
-            }
+            let major = major_version(value)
+                .ok_or_else(|| format!("ERR Unrecognized version format: {}", printable(value)))?;
+            self.version = Some(major);
         } else {
             return Err(format!("ERR Unrecognized REPLCONF option: {}", printable(name)));
         }
         Ok(())
+    }
+
+    /// Whether it is to get the snapshot in the form of Valkey 9: it would not read hashes whose fields have deadlines
+    /// in Redis's. An Apus, which has told its id, reads both.
+    pub fn wants_valkeys_form(&self) -> bool {
+        self.id.is_none() && self.version.is_some_and(|v| v >= VALKEY_OWN_FORM)
     }
 
     /// Whether it gets the snapshot on another connection, if this server offers that.
@@ -368,11 +379,14 @@ fn switch(value: i64) -> Result<bool, String> {
     }
 }
 
-/// Whether this is three numbers with dots.
-fn is_version(text: &[u8]) -> bool {
+/// The first of three numbers with dots.
+fn major_version(text: &[u8]) -> Option<u32> {
     let parts: Vec<&[u8]> = text.split(|b| *b == b'.').collect();
-    parts.len() == 3
-        && parts.iter().all(|p| (1..=3).contains(&p.len()) && p.iter().all(u8::is_ascii_digit))
+    let is_number = |p: &&[u8]| (1..=3).contains(&p.len()) && p.iter().all(u8::is_ascii_digit);
+    if parts.len() != 3 || !parts.iter().all(is_number) {
+        return None;
+    }
+    std::str::from_utf8(parts[0]).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -401,7 +415,15 @@ mod tests {
         assert_eq!(say(&mut r, "listening-port 7001"), Answer::Ok);
         assert_eq!(say(&mut r, "capa eof capa psync2 capa rdb-channel-repl"), Answer::Ok);
         assert!(r.eof && r.psync2);
+        assert_eq!(say(&mut r, "version 8.1.2"), Answer::Ok);
+        assert!(!r.wants_valkeys_form());
         assert_eq!(say(&mut r, "version 9.1.2"), Answer::Ok);
+        assert!(r.wants_valkeys_form());
+        // An Apus says what it can read, and reads both forms.
+        let apus = format!("capa apus-{} version 9.0.0", "a".repeat(40));
+        let mut other = Replica::default();
+        assert_eq!(say(&mut other, &apus), Answer::Ok);
+        assert!(!other.wants_valkeys_form() && !Replica::default().wants_valkeys_form());
         assert_eq!((r.info(PEER, 0), r.role(PEER)), (None, None));
         r.state = Some(State::WaitStart);
         assert_eq!(
