@@ -125,5 +125,36 @@ class Valkey(unittest.TestCase):
                         self.assertEqual(which("HPEXPIRETIME", "h", "FIELDS", 1, "g"), [LATER])
 
 
+@beyond_redis
+class Information(unittest.TestCase):
+    """INFO while a copy for replicas is made is that of BGSAVE, as in Redis."""
+
+    def test_a_copy_is_a_save_in_the_background(self):
+        for diskless in ("yes", "no"):
+            options = ["--repl-diskless-sync-delay", 0, "--repl-diskless-sync", diskless]
+            with Server(*options) as server, Client(server.port) as c, Client(server.port) as r:
+                for n in range(50):
+                    c("SET", f"k{n}", n)
+                before = c.info("persistence")
+                self.assertEqual(before["rdb_bgsave_in_progress"], "0")
+                self.assertEqual(before["rdb_last_bgsave_time_sec"], "-1")
+                c("CONFIG", "SET", "rdb-key-save-delay", 10_000_000)
+                r("REPLCONF", "capa", "eof", "capa", "psync2")
+                r.send(encode("PSYNC", "?", "-1"))
+                wait_until(lambda: c.info("persistence")["rdb_bgsave_in_progress"] == "1", "it is shown")
+                during = c.info("persistence")
+                self.assertGreaterEqual(int(during["rdb_current_bgsave_time_sec"]), 0)
+                self.assertEqual(during["current_save_keys_total"], "50")
+                self.assertIn("already in progress", str(c("BGSAVE")))
+                c("CONFIG", "SET", "rdb-key-save-delay", 0)
+                wait_until(lambda: c.info("persistence")["rdb_bgsave_in_progress"] == "0", "it is over")
+                after = c.info("persistence")
+                self.assertEqual(after["rdb_current_bgsave_time_sec"], "-1")
+                self.assertGreaterEqual(int(after["rdb_last_bgsave_time_sec"]), 0)
+                # Nothing was saved here.
+                for name in ("rdb_saves", "rdb_last_save_time", "rdb_changes_since_last_save"):
+                    self.assertEqual(after[name], before[name])
+
+
 if __name__ == "__main__":
     unittest.main()

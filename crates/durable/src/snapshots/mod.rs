@@ -252,7 +252,7 @@ pub fn save_into(
     })
 }
 
-/// The same for replicas that read `format`.
+/// The same for replicas that read `format`. As in Redis, INFO shows it as it shows BGSAVE.
 ///
 /// # Errors
 /// As [`save_into`].
@@ -264,10 +264,16 @@ pub fn save_for_replicas(
     moment: impl FnOnce() -> Fields,
     done: impl FnOnce(&Engine, &mut Thread, io::Result<Taken>) + Send + 'static,
 ) -> Result<(), NotBegun> {
-    begin(engine, thread, format, sink, moment, |engine, thread, outcome| {
-        Durable::of(engine).snapshots.release();
+    let began = engine.clock.wall_ms() as i64;
+    let end = move |engine: &Engine, thread: &mut Thread, outcome: io::Result<Taken>| {
+        let p = &Durable::of(engine).snapshots;
+        p.ended_in_background(engine.clock.wall_ms() as i64);
+        p.release();
         done(engine, thread, outcome);
-    })
+    };
+    begin(engine, thread, format, sink, moment, end)?;
+    Durable::of(engine).snapshots.background_since.store(began, Relaxed);
+    Ok(())
 }
 
 /// Begins a snapshot in the background, called by a worker thread that has nothing locked.
@@ -291,7 +297,7 @@ pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fa
         file_fields(engine, false)
     };
     let end = move |engine: &Engine, _: &mut Thread, outcome: io::Result<Taken>| {
-        saved_in_background(engine, &path, began, known.load(Relaxed), &outcome);
+        saved_in_background(engine, &path, known.load(Relaxed), &outcome);
     };
     match begin(engine, thread, Format::Redis, sink, moment, end) {
         Ok(()) => {
@@ -333,8 +339,7 @@ fn saved_in_background(engine: &Engine, path: &Path, changes: u64, outcome: &io:
     log!(engine.log, Notice, "Background saving {}", word);
     let p = &Durable::of(engine).snapshots;
     let now = engine.clock.wall_ms() as i64;
-    p.background_since.store(0, Relaxed);
-    p.last_seconds.store((now - began) / 1000, Relaxed);
+    p.ended_in_background(now);
     match outcome {
         Ok(_) => p.saved(now, changes),
         Err(_) => p.last_ok.store(false, Relaxed),
