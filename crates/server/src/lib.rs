@@ -273,6 +273,7 @@ impl Builder {
             inboxes.push(Inbox::new(worker));
             polls.push(poll);
         }
+        replicator::role::take_configured(&engine);
         // Before any worker runs, so that no command comes before the data.
         let loading = Arc::new(Outcome::default());
         if self.open_configured || engine.config.flag(Id::Appendonly) {

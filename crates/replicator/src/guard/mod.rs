@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use config::Id;
 use engine::acks::{Acks, IN_SYNC};
-use engine::{Engine, Thread, log};
+use engine::{Attention, Engine, Thread, log};
 use parking_lot::Mutex;
 use replication::ReplId;
 use replication::in_sync::{Grant, InSync};
@@ -228,6 +228,10 @@ impl Guard {
         }
         let (term, now) = (acks.term(), now_ms(engine));
         if Acks::waits_in(term) && self.inner.lock().term != term {
+            // The journal's records that are being read have numbers: changes are rendered behind them.
+            if engine.attention.get() & Attention::LOADING != 0 {
+                return Change::None;
+            }
             self.begin(engine, thread, term, now);
         }
         let mut inner = self.inner.lock();
