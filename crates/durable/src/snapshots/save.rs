@@ -362,6 +362,9 @@ impl Taking {
                     }
                 });
                 let early = self.snapshot.early();
+                // So that a snapshot takes as long as it was asked to, whatever commands have changed meanwhile.
+                let dead = || self.keeper.queue.is_dead();
+                delay::wait(&engine.config, Id::RdbKeySaveDelay, early / threads as u64, dead);
                 let mut w = Writer::new(self.form, self.told);
                 w.background = Some(Background::begin());
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
