@@ -415,12 +415,12 @@ fn what_is_written_for_valkey_9_is_in_its_form() {
         &[254, 0, 22],
         &string(b"h"),
         &len(2),
-        &string(b"f"),
-        &string(b"v"),
-        &(-1i64).to_le_bytes(),
         &string(b"g"),
         &string(b"w"),
         &4_000_000_000_000i64.to_le_bytes(),
+        &string(b"f"),
+        &string(b"v"),
+        &(-1i64).to_le_bytes(),
         &[255],
     ]
     .concat();
