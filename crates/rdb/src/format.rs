@@ -6,8 +6,8 @@ pub const VERSION: u16 = 10;
 pub(crate) const VERSION_FIELD_DEADLINES: u16 = 12;
 /// The newest version that is read: that of Redis 8.6. (12 is that of Redis 7.4 to 8.4.)
 pub(crate) const VERSION_MAX: u16 = 13;
-/// The versions of Valkey's own that are read: that of Valkey 9. What it shares with Redis (up to
-/// version 11, Valkey 8) it writes as Redis does.
+/// The version of Valkey's own that is read, and written where it is asked for: that of Valkey 9. What it shares with
+/// Redis (up to version 11, Valkey 8) it writes as Redis does.
 pub(crate) const VALKEY_VERSION: u16 = 80;
 
 /// Whose numbers a file or payload uses: the same ones have come to mean different things.
@@ -31,7 +31,7 @@ impl Dialect {
     #[inline]
     pub(crate) fn kind(self, code: u8) -> u8 {
         match (self, code) {
-            (Self::Valkey, kind::HASH_METADATA_PRE_GA) => kind::VALKEY_HASH_2,
+            (Self::Valkey, kind::VALKEY_HASH_2_CODE) => kind::VALKEY_HASH_2,
             // Redis's later types, which Valkey does not have.
             (Self::Valkey, 23..=VALKEY_LAST_FOREIGN) => kind::UNKNOWN,
             (_, kind::VALKEY_HASH_2) => kind::UNKNOWN,
@@ -78,8 +78,10 @@ pub(crate) mod kind {
     pub(crate) const HASH_LISTPACK_EX: u8 = 25;
     /// Since Redis 8.6: what producers have sent, for `XADD … IDMP`.
     pub(crate) const STREAM_LISTPACKS_4: u8 = 26;
-    /// Fields with deadlines as Valkey 9 writes them: 22 there (see [`super::Dialect`]).
+    /// Fields with deadlines as Valkey 9 writes them: [`VALKEY_HASH_2_CODE`] there (see [`super::Dialect`]).
     pub(crate) const VALKEY_HASH_2: u8 = 150;
+    /// Its number in Valkey's files.
+    pub(crate) const VALKEY_HASH_2_CODE: u8 = 22;
     pub(crate) const UNKNOWN: u8 = 151;
 }
 

@@ -11,8 +11,9 @@
 //! `std::io::Read`, a slice included. Neither opens files or looks at clocks.
 //!
 //! * **Written** is what Redis 7.0 and every later version loads ([`VERSION`]), except hashes whose
-//!   fields have deadlines, which older servers than 7.4 do not know in any form.
-//! * **Read** is everything that Redis 2.6 to 8 and Valkey 8 write, except values of modules.
+//!   fields have deadlines, which older servers than 7.4 do not know in any form. Valkey 9 has a form of
+//!   its own for them, which is written where it is asked for ([`Encoder::for_valkey_9`]).
+//! * **Read** is everything that Redis 2.6 to 8 and Valkey 8 and 9 write, except values of modules.
 //! * What was read is never believed: lengths are bounded by the bytes that are really there,
 //!   elements are checked one by one, and members that are there twice are refused, as Redis does
 //!   with `sanitize-dump-payload yes`. Nothing panics, whatever the bytes.

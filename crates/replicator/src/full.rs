@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use config::Id;
 use durable::Durable;
-use durable::snapshots::{self, Sink};
+use durable::snapshots::{self, Format, Sink};
 use engine::{Engine, Thread, log};
 use rdb::Encoder;
 use replication::serve::State;
@@ -34,22 +34,35 @@ pub(crate) fn begin_if_due(engine: &Engine, thread: &mut Thread, registry: &Regi
     let streams = c.flag(Id::ReplDisklessSync);
     let (marked, sized): (Vec<_>, Vec<_>) =
         waiting.into_iter().partition(|r| streams && r.about.lock().eof);
-    if !sized.is_empty() {
-        return begin(engine, thread, sized, None);
+    if let Some((format, sized)) = of_one_format(sized) {
+        return begin(engine, thread, format, sized, None);
     }
+    let Some((format, marked)) = of_one_format(marked) else { return };
     let now = engine.clock.wall_ms() as i64;
     let since = marked.iter().map(|r| r.waits_since.load(Relaxed)).min().unwrap_or(now);
     let enough = c.int(Id::ReplDisklessSyncMaxReplicas);
     let is_time = now - since >= c.int(Id::ReplDisklessSyncDelay) * 1000
         || enough > 0 && marked.len() as i64 >= enough;
     if is_time {
-        begin(engine, thread, marked, Some(mark(engine)));
+        begin(engine, thread, format, marked, Some(mark(engine)));
     }
+}
+
+/// The replicas that read the same form as the first one: one copy is for all of them. The others get the next one.
+fn of_one_format(mut replicas: Vec<Arc<Replica>>) -> Option<(Format, Vec<Arc<Replica>>)> {
+    let format = |r: &Replica| match r.about.lock().wants_valkeys_form() {
+        true => Format::Valkey,
+        false => Format::Redis,
+    };
+    let first = format(replicas.first()?);
+    replicas.retain(|r| format(r) == first);
+    Some((first, replicas))
 }
 
 fn begin(
     engine: &Engine,
     thread: &mut Thread,
+    format: Format,
     replicas: Vec<Arc<Replica>>,
     mark: Option<[u8; 40]>,
 ) {
@@ -81,10 +94,10 @@ fn begin(
     let begun = if let Some(mark) = mark {
         let sink =
             Broadcast { engine: engine.arc(), replicas: replicas.clone(), mark, ended: false };
-        snapshots::save_into(engine, thread, sink, moment, done)
+        snapshots::save_for_replicas(engine, thread, format, sink, moment, done)
     } else {
         match Spool::new(engine, replicas.clone()) {
-            Ok(sink) => snapshots::save_into(engine, thread, sink, moment, done),
+            Ok(sink) => snapshots::save_for_replicas(engine, thread, format, sink, moment, done),
             Err(e) => {
                 log!(engine.log, Warning, "No file for a replica's copy: {}", e);
                 replicas.iter().for_each(|r| r.close(engine));

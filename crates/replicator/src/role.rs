@@ -78,13 +78,34 @@ fn follow(
     true
 }
 
-/// Follows the primary that the configuration names, if it names one: at the start, behind loading.
-pub fn begin_configured(engine: &Engine) {
+/// The primary that the configuration names, if it names one.
+fn configured(engine: &Engine) -> Option<(String, u16)> {
     let option = engine.config.string(Id::Replicaof);
-    let Some((host, port)) = option.split_once(' ') else { return };
-    let (host, Ok(port)) = (host.to_owned(), port.trim().parse()) else { return };
+    let (host, port) = option.split_once(' ')?;
+    Some((host.to_owned(), port.trim().parse().ok()?))
+}
+
+/// Makes this server a replica if the configuration says so: at the start, before loading. While it loads, it must not take
+/// itself for a primary, and Sentinels must not either.
+pub fn take_configured(engine: &Engine) {
+    let Some((host, port)) = configured(engine) else { return };
+    let r = Replicator::of(engine);
+    r.following.expect(engine, host, port);
+    r.replicas.guard.follow_another(engine);
+    engine.attention.set(Attention::REPLICA, true);
+    engine.follow_acks();
+    note_link(engine, false);
+}
+
+/// Follows the primary that [`take_configured`] has found: at the start, behind loading.
+pub fn begin_configured(engine: &Engine) {
+    let Some((host, port)) = configured(engine) else { return };
     let begin = move |engine: &Engine, thread: &mut Thread| {
-        replica_of(engine, thread, &host, port);
+        // A command may have named another one, or none.
+        let expected = Replicator::of(engine).following.primary();
+        if expected.is_some_and(|p| p.host == host && p.port == port) {
+            follow(engine, thread, &host, port, |_| true);
+        }
     };
     engine.post(0, Message::Run(Job::new(begin)));
 }

@@ -102,6 +102,7 @@ impl Builder {
             .map(|index| NewWorker::new(&shared, index, threads))
             .collect::<io::Result<Vec<_>>>()?;
         let inboxes: Vec<_> = workers.iter().map(|w| Arc::clone(&w.inbox)).collect();
+        replicator::role::take_configured(&engine);
         // Before any worker runs, so that no command comes before the data.
         let loading = begin_loading(&engine, open_configured)?;
         shared.web.follow(&engine.config)?;

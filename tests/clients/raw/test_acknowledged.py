@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
+from harness.ports import free_port
 from harness.replication import Client
 from harness.server import Server, beyond_redis, encode, wait_until
 
@@ -129,6 +131,49 @@ class Acknowledged(unittest.TestCase):
         with Client(primary.port) as c:
             answer = str(c("SET", "k", "v"))
             self.assertTrue("UNCERTAIN" in answer or "NOREPLICAS" in answer, answer)
+
+    def test_a_journal_is_loaded_before_anything_is_acknowledged(self):
+        """Its records have numbers, as the changes have that replicas are to get."""
+        place = tempfile.mkdtemp(prefix="apus-acknowledged-")
+        self.addCleanup(shutil.rmtree, place, True)
+        journal = ("--dir", place, "--appendonly", "yes")
+        with Server(*journal) as server, Client(server.port) as c:
+            for n in range(20):
+                c("SET", f"k{n}", n)
+            c("BGREWRITEAOF")
+            wait_until(lambda: c.info("persistence")["aof_rewrite_in_progress"] == "0", "it has a base")
+            c("SET", "last", "it")
+        # Long enough for the periodic work of the first thread.
+        slow = ("--key-load-delay", 50_000)
+        for role in ((), ("--replicaof", "127.0.0.1 1")):
+            port = free_port()
+            seen = []
+            watcher = threading.Thread(target=self.watch_loading, args=(port, seen))
+            watcher.start()
+            with Server(*journal, *slow, *OPTIONS, *role, "--port", port):
+                watcher.join()
+                # While it loads, it says already what it is: a Sentinel would take it for a primary.
+                self.assertEqual(set(seen), {("slave", "1") if role else ("master", None)})
+                with Client(port) as c:
+                    self.assertEqual(c("DBSIZE"), 21)
+
+    @staticmethod
+    def watch_loading(port, seen):
+        """Notes role and primary as long as the server says that it loads."""
+
+        def loads():
+            try:
+                with Client(port) as c:
+                    lines = c("INFO").decode().split("\r\n")
+            except (OSError, AssertionError):
+                return None
+            fields = dict(line.split(":", 1) for line in lines if ":" in line)
+            if fields["loading"] == "1":
+                seen.append((fields["role"], fields.get("master_port")))
+            return fields["loading"] == "0"
+
+        wait_until(lambda: loads() is not None, "it answers")
+        wait_until(loads, "it has loaded")
 
     @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
     def test_who_takes_a_former_primary_for_the_primary_is_disconnected(self):

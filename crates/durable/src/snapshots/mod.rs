@@ -28,7 +28,7 @@ use crate::state::Durable;
 
 pub(crate) use file::FileSink;
 pub use pipe::{PipeSink, PipeSource, pipe};
-pub use save::Taken;
+pub use save::{Format, Taken};
 pub use sink::Sink;
 pub use state::Snapshots;
 
@@ -154,7 +154,7 @@ pub fn save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
         at = engine.totals().dirty;
         file_fields(engine, within)
     };
-    let Some(taking) = save::begin(engine, &mut thread.cx, moment) else {
+    let Some(taking) = save::begin(engine, &mut thread.cx, Format::Redis, moment) else {
         p.release();
         return Err(BUSY);
     };
@@ -186,6 +186,7 @@ pub fn save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
 fn begin(
     engine: &Engine,
     thread: &mut Thread,
+    format: Format,
     mut sink: impl Sink + 'static,
     moment: impl FnOnce() -> Fields,
     end: impl FnOnce(&Engine, &mut Thread, io::Result<Taken>) + Send + 'static,
@@ -219,7 +220,7 @@ fn begin(
         return Err(NotBegun::NoThread(e));
     }
     thread.collect();
-    let Some(taking) = save::begin(engine, &mut thread.cx, moment) else {
+    let Some(taking) = save::begin(engine, &mut thread.cx, format, moment) else {
         p.release();
         return Err(NotBegun::Busy);
     };
@@ -231,7 +232,7 @@ fn begin(
 }
 
 /// Begins a snapshot of this moment, which goes into `sink` on a thread of its own while commands go on: the
-/// base of a journal, a replica's copy. `moment` is called while every shard is locked and no command is under
+/// base of a journal. `moment` is called while every shard is locked and no command is under
 /// way: the place to take a position in the stream of records; what it returns is written among the snapshot's
 /// first fields. `done` is called on this worker thread when the sink has everything, or has failed. The
 /// thread has nothing locked.
@@ -245,10 +246,34 @@ pub fn save_into(
     moment: impl FnOnce() -> Fields,
     done: impl FnOnce(&Engine, &mut Thread, io::Result<Taken>) + Send + 'static,
 ) -> Result<(), NotBegun> {
-    begin(engine, thread, sink, moment, |engine, thread, outcome| {
+    begin(engine, thread, Format::Redis, sink, moment, |engine, thread, outcome| {
         Durable::of(engine).snapshots.release();
         done(engine, thread, outcome);
     })
+}
+
+/// The same for replicas that read `format`. As in Redis, INFO shows it as it shows BGSAVE.
+///
+/// # Errors
+/// As [`save_into`].
+pub fn save_for_replicas(
+    engine: &Engine,
+    thread: &mut Thread,
+    format: Format,
+    sink: impl Sink + 'static,
+    moment: impl FnOnce() -> Fields,
+    done: impl FnOnce(&Engine, &mut Thread, io::Result<Taken>) + Send + 'static,
+) -> Result<(), NotBegun> {
+    let began = engine.clock.wall_ms() as i64;
+    let end = move |engine: &Engine, thread: &mut Thread, outcome: io::Result<Taken>| {
+        let p = &Durable::of(engine).snapshots;
+        p.ended_in_background(engine.clock.wall_ms() as i64);
+        p.release();
+        done(engine, thread, outcome);
+    };
+    begin(engine, thread, format, sink, moment, end)?;
+    Durable::of(engine).snapshots.background_since.store(began, Relaxed);
+    Ok(())
 }
 
 /// Begins a snapshot in the background, called by a worker thread that has nothing locked.
@@ -272,9 +297,9 @@ pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fa
         file_fields(engine, false)
     };
     let end = move |engine: &Engine, _: &mut Thread, outcome: io::Result<Taken>| {
-        saved_in_background(engine, &path, began, known.load(Relaxed), &outcome);
+        saved_in_background(engine, &path, known.load(Relaxed), &outcome);
     };
-    match begin(engine, thread, sink, moment, end) {
+    match begin(engine, thread, Format::Redis, sink, moment, end) {
         Ok(()) => {
             p.writes(&temporary);
             p.background_since.store(began, Relaxed);
@@ -292,13 +317,7 @@ pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fa
 }
 
 /// The end of a save in the background.
-fn saved_in_background(
-    engine: &Engine,
-    path: &Path,
-    began: i64,
-    changes: u64,
-    outcome: &io::Result<Taken>,
-) {
+fn saved_in_background(engine: &Engine, path: &Path, changes: u64, outcome: &io::Result<Taken>) {
     match outcome {
         Ok(t) => log!(
             engine.log,
@@ -320,8 +339,7 @@ fn saved_in_background(
     log!(engine.log, Notice, "Background saving {}", word);
     let p = &Durable::of(engine).snapshots;
     let now = engine.clock.wall_ms() as i64;
-    p.background_since.store(0, Relaxed);
-    p.last_seconds.store((now - began) / 1000, Relaxed);
+    p.ended_in_background(now);
     match outcome {
         Ok(_) => p.saved(now, changes),
         Err(_) => p.last_ok.store(false, Relaxed),

@@ -53,6 +53,33 @@ impl Use {
     }
 }
 
+/// Who is to read a snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Redis 7.0 and later, and this server.
+    #[default]
+    Redis,
+    /// Valkey 9 and later.
+    Valkey,
+}
+
+/// In which form entries are written.
+#[derive(Clone, Copy)]
+struct Form {
+    format: Format,
+    compress: bool,
+}
+
+impl Form {
+    fn encoder(self) -> Encoder {
+        let encoder = Encoder::new(self.compress);
+        match self.format {
+            Format::Redis => encoder,
+            Format::Valkey => encoder.for_valkey_9(),
+        }
+    }
+}
+
 /// Entries on their way into the queue.
 struct Writer {
     encoder: Encoder,
@@ -65,9 +92,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(compress: bool, told: Use) -> Self {
-        let encoder = Encoder::new(compress);
-        Self { encoder, buf: Vec::new(), db: None, told, background: None }
+    fn new(form: Form, told: Use) -> Self {
+        Self { encoder: form.encoder(), buf: Vec::new(), db: None, told, background: None }
     }
 
     /// Called often by a thread that has no shard locked.
@@ -148,7 +174,7 @@ pub(super) struct Taking {
     head: Vec<u8>,
     /// The sink gets a checksum at the end.
     checksum: bool,
-    compress: bool,
+    form: Form,
     told: Use,
     keys: u64,
 }
@@ -169,13 +195,14 @@ pub struct Taken {
 pub(super) fn begin(
     engine: &Engine,
     cx: &mut Context,
+    format: Format,
     at: impl FnOnce() -> Vec<(&'static str, String)>,
 ) -> Option<Taking> {
     let c = &engine.config;
-    let compress = c.flag(Id::Rdbcompression);
+    let form = Form { format, compress: c.flag(Id::Rdbcompression) };
     let told = Use::of(c, cx);
     let queue = Arc::new(Queue::default());
-    let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(compress, told)) });
+    let keeper = Arc::new(Keeper { queue, early: Mutex::new(Writer::new(form, told)) });
     let keep: Arc<dyn Keep> = Arc::<Keeper>::clone(&keeper);
     let (mut fields, mut functions) = (Vec::new(), Vec::new());
     let moment = || {
@@ -183,7 +210,7 @@ pub(super) fn begin(
         functions = engine.function_codes();
     };
     let snapshot = engine.keyspace.begin_snapshot(cx, keep, moment)?;
-    let mut encoder = Encoder::new(compress);
+    let mut encoder = form.encoder();
     let mut head = Vec::new();
     encoder.header(&mut head);
     let mut note = |name: &str, value: String| {
@@ -212,7 +239,7 @@ pub(super) fn begin(
         }
     }
     let checksum = c.flag(Id::Rdbchecksum);
-    Some(Taking { snapshot, keeper, head, checksum, compress, told, keys })
+    Some(Taking { snapshot, keeper, head, checksum, form, told, keys })
 }
 
 impl Taking {
@@ -235,7 +262,7 @@ impl Taking {
         done: &dyn Fn(u64),
     ) {
         let queue = &*self.keeper.queue;
-        let mut w = Writer::new(self.compress, self.told);
+        let mut w = Writer::new(self.form, self.told);
         w.background = background;
         loop {
             let mut keys = 0;
@@ -299,7 +326,7 @@ impl Taking {
                 self.walk(engine, walk, cx, None, &|_| {});
             }
             let early = self.snapshot.early();
-            let mut w = Writer::new(self.compress, self.told);
+            let mut w = Writer::new(self.form, self.told);
             Self::finish(self.snapshot, &keeper, cx, &mut w);
             let bytes = file.join().unwrap_or_else(|_| Err(io::Error::other("panicked")))?;
             Ok(Taken { bytes, early, keys })
@@ -335,7 +362,10 @@ impl Taking {
                     }
                 });
                 let early = self.snapshot.early();
-                let mut w = Writer::new(self.compress, self.told);
+                // So that a snapshot takes as long as it was asked to, whatever commands have changed meanwhile.
+                let dead = || self.keeper.queue.is_dead();
+                delay::wait(&engine.config, Id::RdbKeySaveDelay, early / threads as u64, dead);
+                let mut w = Writer::new(self.form, self.told);
                 w.background = Some(Background::begin());
                 Self::finish(self.snapshot, &self.keeper, &mut context(99), &mut w);
                 early

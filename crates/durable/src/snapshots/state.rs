@@ -15,7 +15,7 @@ use super::queue::Queue;
 pub struct Snapshots {
     /// One is being taken, in the background or not.
     pub(super) busy: AtomicBool,
-    /// Unix milliseconds at which BGSAVE's began; 0 when there is none.
+    /// Unix milliseconds at which BGSAVE's or that for replicas began; 0 when there is none.
     pub(super) background_since: AtomicI64,
     /// BGSAVE SCHEDULE: to be begun when the present one has ended.
     pub(super) scheduled: AtomicBool,
@@ -27,7 +27,7 @@ pub struct Snapshots {
     pub(super) last_try: AtomicI64,
     /// Whether BGSAVE's last one succeeded.
     pub(super) last_ok: AtomicBool,
-    /// Seconds that it took; -1 before any.
+    /// Seconds that it took, or the last one for replicas; -1 before any.
     pub(super) last_seconds: AtomicI64,
     /// How many have succeeded.
     pub(super) saves: AtomicU64,
@@ -65,7 +65,7 @@ impl Default for Snapshots {
 }
 
 impl Snapshots {
-    /// Whether BGSAVE's snapshot is being taken.
+    /// Whether BGSAVE's snapshot is being taken, or one for replicas.
     pub fn is_in_background(&self) -> bool {
         self.background_since.load(Relaxed) != 0
     }
@@ -127,6 +127,12 @@ impl Snapshots {
         *self.temporary.lock() = None;
         *self.present.lock() = None;
         self.busy.store(false, Relaxed);
+    }
+
+    /// That of BGSAVE or for replicas has ended.
+    pub(super) fn ended_in_background(&self, now_ms: i64) {
+        let began = self.background_since.swap(0, Relaxed);
+        self.last_seconds.store((now_ms - began) / 1000, Relaxed);
     }
 
     /// The snapshot that has begun: the queue of its bytes, and about how many keys it has.

@@ -6,7 +6,7 @@ mod value;
 use data::entry::Entry;
 use data::packed::Item;
 
-use crate::format::{VERSION, op, string};
+use crate::format::{VALKEY_VERSION, VERSION, op, string};
 use crate::lzf::Compressor;
 
 /// Bytes after which a value that is written in pieces is handed on.
@@ -116,6 +116,18 @@ impl Encoder {
         self
     }
 
+    /// Writes what Valkey 9 and later load, and no other server: hashes whose fields have deadlines in Valkey's own
+    /// form. It refuses versions of Redis that are later than 11.
+    pub fn for_valkey_9(mut self) -> Self {
+        self.version = VALKEY_VERSION;
+        self
+    }
+
+    /// Whether it writes for Valkey 9.
+    fn is_for_valkey(&self) -> bool {
+        self.version == VALKEY_VERSION
+    }
+
     /// The version of the format.
     pub fn version(&self) -> u16 {
         self.version
@@ -123,7 +135,13 @@ impl Encoder {
 
     /// The first bytes of a file.
     pub fn header(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(format!("REDIS{:04}", self.version).as_bytes());
+        let version = self.version;
+        let name = if self.is_for_valkey() {
+            format!("VALKEY{version:03}")
+        } else {
+            format!("REDIS{version:04}")
+        };
+        out.extend_from_slice(name.as_bytes());
     }
 
     /// A note for the server that loads the file, which ignores names that it does not know.

@@ -24,6 +24,7 @@ impl Encoder {
             },
             Kind::ZSet if small => kind::ZSET_LISTPACK,
             Kind::ZSet => kind::ZSET_2,
+            Kind::Hash if self.writes_deadlines_behind(e) => kind::VALKEY_HASH_2_CODE,
             Kind::Hash => match (small, hash::has_deadlines(e)) {
                 (true, false) => kind::HASH_LISTPACK,
                 (true, true) => kind::HASH_LISTPACK_EX,
@@ -48,6 +49,7 @@ impl Encoder {
             (Kind::Set, _) => self.set(out, e),
             (Kind::ZSet, Some(run)) => self.put_listpack(out.buf, run),
             (Kind::ZSet, None) => self.zset(out, e),
+            (Kind::Hash, _) if self.writes_deadlines_behind(e) => self.hash_of_valkey(out, e),
             (Kind::Hash, Some(run)) => {
                 if hash::has_deadlines(e) {
                     let first = e.part_deadline().unwrap_or(0);
@@ -179,14 +181,34 @@ impl Encoder {
                 let after = |d: i64| d.saturating_sub(first).max(0) as u64 + 1;
                 put_len(out.buf, deadline.map_or(0, after));
             }
-            self.put_item(out.buf, field);
-            match value {
-                hash::Value::Int(n) => put_int(out.buf, n),
-                hash::Value::Bytes(b) => self.put_string(out.buf, b),
-                hash::Value::Shared(b) => self.put_long(out, b),
-            }
+            self.put_pair(out, field, value);
             out.pause();
         });
+    }
+
+    /// Whether this is a hash with deadlines of fields, for Valkey.
+    fn writes_deadlines_behind(&self, e: &Entry) -> bool {
+        self.is_for_valkey() && hash::has_deadlines(e)
+    }
+
+    /// A hash with deadlines of fields as Valkey 9 has it, small or big: the absolute deadline behind each value, -1 for
+    /// none.
+    fn hash_of_valkey(&mut self, out: &mut Out<'_>, e: &Entry) {
+        put_len(out.buf, hash::len(e) as u64);
+        hash::for_each(e, |field, value, deadline| {
+            self.put_pair(out, field, value);
+            out.buf.extend_from_slice(&deadline.unwrap_or(-1).to_le_bytes());
+            out.pause();
+        });
+    }
+
+    fn put_pair(&mut self, out: &mut Out<'_>, field: Item<'_>, value: hash::Value<'_>) {
+        self.put_item(out.buf, field);
+        match value {
+            hash::Value::Int(n) => put_int(out.buf, n),
+            hash::Value::Bytes(b) => self.put_string(out.buf, b),
+            hash::Value::Shared(b) => self.put_long(out, b),
+        }
     }
 
     /// What `make` appends to an empty listpack, with its head and end; it returns the count.

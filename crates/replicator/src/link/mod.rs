@@ -74,6 +74,23 @@ pub struct Primary {
 }
 
 impl Primary {
+    fn new(engine: &Engine, host: String, port: u16) -> Self {
+        Self {
+            host,
+            port,
+            stops: AtomicBool::new(false),
+            up: AtomicBool::new(false),
+            getack: AtomicBool::new(false),
+            db: AtomicUsize::new(engine.replication.stream_db()),
+            state: Mutex::new("connect"),
+            heard_ms: AtomicI64::new(0),
+            down_since_ms: AtomicI64::new(0),
+            transfer: Mutex::default(),
+            held: AtomicU64::new(0),
+            held_most: AtomicU64::new(0),
+        }
+    }
+
     /// What ROLE says of the link.
     pub fn state(&self) -> &'static str {
         *self.state.lock()
@@ -148,6 +165,11 @@ impl Following {
         thread
     }
 
+    /// Names a primary that is followed later.
+    pub(crate) fn expect(&self, engine: &Engine, host: String, port: u16) {
+        *self.present.lock() = Some((Arc::new(Primary::new(engine, host, port)), None));
+    }
+
     /// Begins to follow a primary, once the thread that followed another has ended.
     pub(crate) fn start(
         &self,
@@ -157,20 +179,7 @@ impl Following {
         port: u16,
         previous: Option<JoinHandle<()>>,
     ) {
-        let primary = Arc::new(Primary {
-            host,
-            port,
-            stops: AtomicBool::new(false),
-            up: AtomicBool::new(false),
-            getack: AtomicBool::new(false),
-            db: AtomicUsize::new(engine.replication.stream_db()),
-            state: Mutex::new("connect"),
-            heard_ms: AtomicI64::new(0),
-            down_since_ms: AtomicI64::new(0),
-            transfer: Mutex::default(),
-            held: AtomicU64::new(0),
-            held_most: AtomicU64::new(0),
-        });
+        let primary = Arc::new(Primary::new(engine, host, port));
         let (engine, registry, shown) = (engine.arc(), Arc::clone(registry), Arc::clone(&primary));
         let follow = move || {
             if let Some(previous) = previous {

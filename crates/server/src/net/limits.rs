@@ -60,9 +60,15 @@ fn class_of(c: &Conn) -> ClientClass {
 /// Whether `queued` bytes that wait to be sent are more than `client-output-buffer-limit` allows, or more than a
 /// client may have that has not authenticated.
 pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: usize) -> bool {
-    let l = engine.config.output_limits(class_of(c));
+    let class = class_of(c);
+    let l = engine.config.output_limits(class);
+    // The backlog keeps the bytes in any case: a replica that is closed for them would come again for the same ones.
+    let backlog = match class {
+        ClientClass::Replica => engine.config.bytes(Id::ReplBacklogSize),
+        _ => 0,
+    };
     let n = if queued > FIXED_OUTPUT { queued as u64 } else { 0 };
-    let mut over = l.hard > 0 && n > l.hard;
+    let mut over = l.hard > 0 && n > l.hard.max(backlog);
     over |= queued > FIXED_OUTPUT + UNAUTHENTICATED_OUTPUT && c.session.needs_auth(engine);
     if l.soft > 0 && n > l.soft {
         let now = engine.clock.monotonic_ns();
@@ -103,18 +109,21 @@ mod tests {
 
     use config::{Caller, Config};
     use engine::log::Log;
-    use engine::{Endpoint, Engine, Mailbox, Options, Session};
+    use engine::{Endpoint, Engine, Fed, Feed, Mailbox, Options, Session};
     use stdx::clock::Clock;
 
     use super::super::Stream;
     use super::*;
 
-    #[test]
-    fn the_soft_limit_may_be_exceeded_for_all_of_its_time() {
-        let (clock, hand) = Clock::simulated(1_770_000_000_000);
+    /// An engine with an option, and a connection.
+    fn connection(
+        clock: Clock,
+        option: (&[u8], &[u8]),
+    ) -> (Arc<Engine>, Conn, mio::net::UnixStream) {
         let config = Config::new();
-        let limit: &[(&[u8], &[u8])] = &[(b"client-output-buffer-limit", b"normal 0 20000 3")];
-        config.set(limit, Caller::default(), &mut |_, _| Ok(())).expect("an option with its value");
+        config
+            .set(&[option], Caller::default(), &mut |_, _| Ok(()))
+            .expect("an option with its value");
         let engine = Engine::new(Options {
             config,
             commands: session_commands::ALL,
@@ -126,10 +135,46 @@ mod tests {
             executable: String::new(),
         });
         let (thread, _) = engine.add_worker(Mailbox::new(|| {}));
-        let (ours, _theirs) = mio::net::UnixStream::pair().expect("sockets");
+        let (ours, theirs) = mio::net::UnixStream::pair().expect("sockets");
         let stream = Stream::Unix(ours);
         let endpoint: Endpoint = stream.endpoint();
-        let mut c = Conn::new(Arc::new(stream), Session::new(&engine, thread, endpoint));
+        let c = Conn::new(Arc::new(stream), Session::new(&engine, thread, endpoint));
+        (engine, c, theirs)
+    }
+
+    /// A feed with nothing in it.
+    struct Nothing;
+
+    impl Feed for Nothing {
+        fn next(&self, _: &mut Vec<u8>) -> Fed {
+            Fed::Nothing
+        }
+
+        fn waiting(&self) -> u64 {
+            0
+        }
+
+        fn ended(&self) {}
+    }
+
+    #[test]
+    fn a_replica_may_be_as_far_behind_as_the_backlog_is_long() {
+        let (clock, _) = Clock::simulated(1_770_000_000_000);
+        let limit: (&[u8], &[u8]) =
+            (b"client-output-buffer-limit", b"normal 100000 0 0 replica 100000 0 0");
+        let (engine, mut c, _theirs) = connection(clock, limit);
+        let backlog = engine.config.bytes(Id::ReplBacklogSize) as usize;
+        assert!(over_output_limit(&engine, &mut c, 100_001));
+        c.session.feed = Some(Arc::new(Nothing));
+        assert!(!over_output_limit(&engine, &mut c, backlog));
+        assert!(over_output_limit(&engine, &mut c, backlog + 1));
+    }
+
+    #[test]
+    fn the_soft_limit_may_be_exceeded_for_all_of_its_time() {
+        let (clock, hand) = Clock::simulated(1_770_000_000_000);
+        let limit: (&[u8], &[u8]) = (b"client-output-buffer-limit", b"normal 0 20000 3");
+        let (engine, mut c, _theirs) = connection(clock, limit);
         // In the middle of a millisecond.
         hand.advance_us(900);
         assert!(!over_output_limit(&engine, &mut c, 20_001));
