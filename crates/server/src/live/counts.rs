@@ -68,6 +68,9 @@ impl Live {
             ("live_users".into(), users.to_string()),
             ("live_nodes".into(), nodes.to_string()),
         ];
+        if let Some(remote) = &self.remote {
+            fields.extend(remote.info());
+        }
         for (name, f) in self.figures() {
             let value = format!(
                 "subscriptions={},channels={},published={},delivered={},recovered={},not_recovered={}",
