@@ -1,13 +1,15 @@
 """Live channels in another server (`live-broker`): two web ports serve one set of channels."""
 
+import concurrent.futures
 import contextlib
 import threading
 import unittest
+import urllib.request
 
 from harness.live import Live, token
 from harness.ports import free_port
 from harness.replication import Client, Error, Redis, caught_up
-from harness.server import Server, beyond_redis, wait_until
+from harness.server import PATIENCE_S, Server, beyond_redis, wait_until
 from raw.test_failover import Sentinel
 
 KEPT = {"history_size": 1000, "history_ttl": "60s", "force_recovery": True}
@@ -262,6 +264,51 @@ class TestBroker(unittest.TestCase):
             self.assertEqual(d.publication()["data"], 2)
             self.assertGreaterEqual(int(info(a)["live_broker_gaps"]), 1)
 
+    @each
+    def test_every_subscriber_sees_a_sequence_without_gaps_while_connections_break(self, broker, a, b):
+        last, done = 1000, threading.Event()
+
+        def publish():
+            with Client(b.server.port) as r:
+                for n in range(1, last + 1):
+                    assert r("LIVE.PUBLISH", "ch:1", n)[0] == n
+            done.set()
+
+        def cut():
+            with Client(broker.port) as r:
+                while not done.wait(0.05):
+                    r("CLIENT", "KILL", "TYPE", "pubsub")
+
+        def follow(client):
+            place = client.call("subscribe", channel="ch:1")
+            got, epoch = [], place["epoch"]
+            ready.release()
+            while not got or got[-1] < last:
+                push = client.push()
+                if "pub" in push:
+                    got.append(push["pub"]["offset"])
+                    continue
+                self.assertEqual(push["unsubscribe"]["code"], 2500)
+                since = got[-1] if got else 0
+                again = client.call("subscribe", channel="ch:1", recover=True, offset=since, epoch=epoch)
+                self.assertTrue(again["recovered"])
+                self.assertEqual(client.before, [])
+                got += [p["offset"] for p in again.get("publications", [])]
+            return got
+
+        ready = threading.Semaphore(0)
+        clients = [self.all.enter_context(live.client()) for live in [a, a, b, b]]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            followed = [pool.submit(follow, client) for client in clients]
+            for _ in clients:
+                ready.acquire()
+            others = [pool.submit(publish), pool.submit(cut)]
+            for one in followed:
+                self.assertEqual(one.result(), list(range(1, last + 1)))
+            for one in others:
+                one.result()
+        self.assertGreater(int(info(a)["live_broker_gaps"]), 0)
+
     def test_a_check_of_positions_finds_what_was_lost(self):
         with Server() as broker, port(url(broker), client={"channel_position_check_delay": "1s"}) as a:
             with a.client() as c:
@@ -391,6 +438,18 @@ class TestBroker(unittest.TestCase):
                 self.assertTrue(result["recovered"])
                 push = {"pub": result["publications"][0]}
             self.assertEqual((push["pub"]["data"], push["pub"]["offset"]), ("new", 2))
+
+    def test_metrics(self):
+        admin = free_port()
+        with Server() as broker, port(url(broker), more=("--admin-port", admin)) as a, a.client() as c:
+            c.call("subscribe", channel="ch:1")
+            a.publish("ch:1", 1)
+            c.publication()
+            with urllib.request.urlopen(f"http://127.0.0.1:{admin}/metrics", timeout=PATIENCE_S) as answer:
+                lines = answer.read().decode().splitlines()
+            found = {line.split()[0]: int(line.split()[1]) for line in lines if line.startswith("apus_live_broker_")}
+            names = ["shards", "connected", "channels", "messages_total", "errors_total", "gaps_total"]
+            self.assertEqual(found, dict(zip([f"apus_live_broker_{name}" for name in names], [1, 1, 1, 1, 0, 0])))
 
     def test_a_url_that_is_none(self):
         with self.assertRaises(AssertionError) as refused:

@@ -34,7 +34,7 @@ use ::live::Options;
 use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
-use engine::Engine;
+use engine::{Engine, log};
 use live_http::Asker;
 use live_protocol::Form;
 use parking_lot::{Mutex, RwLock};
@@ -44,6 +44,7 @@ use counts::Counts;
 pub(crate) use counts::Figures;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
+pub(crate) use remote::BrokerFigures;
 use remote::Remote;
 pub(crate) use transport::answer;
 
@@ -83,12 +84,16 @@ impl Live {
     /// The file cannot be read, or does not hold a configuration.
     pub(crate) fn load(engine: &Arc<Engine>) -> io::Result<Option<Arc<Self>>> {
         let path = engine.config.string(Id::LiveConfig);
+        let broker = engine.config.string(Id::LiveBroker);
         if path.is_empty() {
+            if !broker.is_empty() {
+                log!(engine.log, Warning, "live-broker does nothing without live-config");
+            }
             return Ok(None);
         }
         let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
         let (file, options) = reload::File::read(engine, &path).map_err(bad)?;
-        let broker = remote::parse(&engine.config.string(Id::LiveBroker)).map_err(bad)?;
+        let broker = remote::parse(&broker).map_err(bad)?;
         let partitions = engine.config.int(Id::LiveBrokerPartitions) as usize;
         let mut failed = None;
         let live = Arc::new_cyclic(|live: &Weak<Self>| {

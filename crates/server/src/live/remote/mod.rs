@@ -110,7 +110,7 @@ pub(crate) struct Remote {
 /// The servers that `live-broker` names.
 ///
 /// # Errors
-/// What is wrong with which of the URLs, of which none is told: they may contain passwords.
+/// What is wrong with which of the URLs, without the URL: it may contain a password.
 pub(super) fn parse(text: &str) -> Result<Vec<Config>, String> {
     let parse = |(i, url): (usize, &str)| match url.parse::<Config>() {
         Ok(config) => Ok(config),
@@ -298,18 +298,45 @@ impl Remote {
         }
     }
 
-    /// Fields of INFO.
-    pub(super) fn info(&self) -> Vec<(String, String)> {
+    pub(super) fn figures(&self) -> BrokerFigures {
         let sum = |of: fn(&Shard) -> u64| self.shards.iter().map(|shard| of(shard)).sum::<u64>();
+        BrokerFigures {
+            shards: self.shards.len() as u64,
+            connected: sum(|shard| u64::from(shard.is_up())),
+            channels: sum(|shard| shard.followed() as u64),
+            messages: sum(|shard| shard.counts.messages.load(Relaxed)),
+            errors: sum(|shard| shard.counts.errors.load(Relaxed)),
+            gaps: sum(|shard| shard.counts.gaps.load(Relaxed)),
+        }
+    }
+}
+
+/// What there is to say of the broker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BrokerFigures {
+    /// Servers, and those that are reached.
+    pub(crate) shards: u64,
+    pub(crate) connected: u64,
+    /// Channels that are followed.
+    pub(crate) channels: u64,
+    /// Since the start: messages, operations that failed, and times that a connection for messages broke.
+    pub(crate) messages: u64,
+    pub(crate) errors: u64,
+    pub(crate) gaps: u64,
+}
+
+impl BrokerFigures {
+    /// Fields of INFO.
+    pub(super) fn info(&self) -> impl Iterator<Item = (String, String)> {
         let fields = [
-            ("live_broker_shards", self.shards.len() as u64),
-            ("live_broker_connected", sum(|shard| u64::from(shard.is_up()))),
-            ("live_broker_channels", sum(|shard| shard.followed() as u64)),
-            ("live_broker_messages", sum(|shard| shard.counts.messages.load(Relaxed))),
-            ("live_broker_errors", sum(|shard| shard.counts.errors.load(Relaxed))),
-            ("live_broker_gaps", sum(|shard| shard.counts.gaps.load(Relaxed))),
+            ("shards", self.shards),
+            ("connected", self.connected),
+            ("channels", self.channels),
+            ("messages", self.messages),
+            ("errors", self.errors),
+            ("gaps", self.gaps),
         ];
-        fields.into_iter().map(|(name, n)| (name.to_owned(), n.to_string())).collect()
+        fields.into_iter().map(|(name, n)| (format!("live_broker_{name}"), n.to_string()))
     }
 }
 

@@ -110,7 +110,8 @@ impl Shard {
     /// Tells other servers.
     pub(super) async fn tell(&self, channel: &str, message: &Bytes) -> Result<(), String> {
         let command = Command::new("PUBLISH").arg((channel, message));
-        let told = self.link()?.client.call(command).await;
+        let link = self.link_if_any().ok_or("it was not reached yet")?;
+        let told = link.client.call(command).await;
         told.map(drop).map_err(|why| self.fail(why))
     }
 
