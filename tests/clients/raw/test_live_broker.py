@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import signal
 import threading
 import unittest
 import urllib.request
@@ -189,6 +190,20 @@ class TestBroker(unittest.TestCase):
                 self.assertEqual(r("HKEYS", key), [c.connected["client"].encode()])
             c.call("unsubscribe", channel="at:1")
             wait_until(lambda: not b.api("presence", channel="at:1").get("presence"), "nobody is there")
+
+    @each
+    def test_a_server_that_ends_leaves(self, broker, a, b):
+        with a.client() as c, b.client() as d:
+            d.call("subscribe", channel="at:1")
+            d.push()
+            c.call("subscribe", channel="at:1")
+            self.assertEqual(d.push()["join"]["info"]["client"], c.connected["client"])
+            wait_until(lambda: len(b.api("info")["nodes"]) == 2, "they have met")
+            a.server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(a.server.wait(), 0)
+            self.assertEqual(d.push()["leave"]["info"]["client"], c.connected["client"])
+            self.assertEqual(set(b.api("presence", channel="at:1")["presence"]), {d.connected["client"]})
+            self.assertEqual(len(b.api("info")["nodes"]), 1)
 
     @each
     def test_connections_begin_with_channels_and_what_they_missed(self, _, a, b):

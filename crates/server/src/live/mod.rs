@@ -134,6 +134,13 @@ impl Live {
         }
     }
 
+    /// The server has ended: the broker is told what it was to be told.
+    pub(crate) fn finish(&self) {
+        if let Some(remote) = &self.remote {
+            remote.finish();
+        }
+    }
+
     /// A subscription begins, or ends, on some thread.
     fn count_subscription(&self, counts: &engine::Live, channel: &Arc<str>, begins: bool) {
         let mut all = self.channels.lock();

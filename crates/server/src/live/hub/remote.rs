@@ -289,9 +289,15 @@ impl Hub {
         let there = |hub: &Self, channel: &str| {
             hub.clients.get(&id).is_some_and(|client| client.subscription(channel).is_some())
         };
+        let limit = self.options.client.channel_limit;
+        let subscribed = self.clients.get(&id).map_or(0, |client| client.subscriptions.len());
         match after {
             After::Subscribe(asked, _) if there(self, &asked.channel) => {
                 Err(Error::ALREADY_SUBSCRIBED.into())
+            }
+            // Others have begun at the same time.
+            After::Subscribe(..) if limit > 0 && subscribed >= limit => {
+                Err(Error::LIMIT_EXCEEDED.into())
             }
             After::Subscribe(asked, granted) => {
                 self.subscribe_with(cx, id, command, &asked, &granted)

@@ -20,7 +20,7 @@ use std::io;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::live::api::{Reply, ReplyResult};
 use apus_client::Config;
@@ -35,6 +35,9 @@ use super::api::Work;
 use super::mail::Mail;
 use super::store::{Found, Op, Place, Span};
 use live_protocol::{ClientInfo, Publication};
+
+/// How long the end of the server waits for what is told.
+const FINISHES: Duration = Duration::from_secs(2);
 
 /// A message of a channel that is followed.
 #[derive(Debug)]
@@ -101,6 +104,8 @@ pub(crate) struct Remote {
     runtime: Handle,
     shards: Vec<Arc<Shard>>,
     at: At,
+    /// What is told that nobody waits for.
+    told: Arc<AtomicUsize>,
     /// Which shard is told next what is for other servers.
     turn: AtomicUsize,
     /// The runtime ends when this is dropped.
@@ -139,7 +144,8 @@ impl Remote {
             .into_iter()
             .map(|config| Arc::new(Shard::new(config, prefix, partitions)))
             .collect();
-        Ok(Self { runtime: handle, shards, at, turn: AtomicUsize::new(0), _end: end })
+        let (turn, told) = (AtomicUsize::new(0), Arc::default());
+        Ok(Self { runtime: handle, shards, at, told, turn, _end: end })
     }
 
     /// Begins to connect.
@@ -147,6 +153,27 @@ impl Remote {
         for shard in &self.shards {
             self.runtime.spawn(connect::keep(Arc::clone(shard), self.at.clone()));
         }
+    }
+
+    /// Waits a moment for what was told: who has left, when the server ends.
+    pub(super) fn finish(&self) {
+        let until = Instant::now() + FINISHES;
+        while self.told.load(Relaxed) > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Does something that nobody waits for; the log has what goes wrong.
+    fn tell_of(&self, what: impl Future<Output = Result<(), String>> + Send + 'static) {
+        let Some(engine) = self.engine() else { return };
+        let told = Arc::clone(&self.told);
+        told.fetch_add(1, Relaxed);
+        self.runtime.spawn(async move {
+            if let Err(why) = what.await {
+                engine::log!(engine.log, Verbose, "live: {}", why);
+            }
+            told.fetch_sub(1, Relaxed);
+        });
     }
 
     fn engine(&self) -> Option<Arc<Engine>> {
@@ -227,24 +254,14 @@ impl Remote {
     /// A client is in a channel, still or not any more.
     pub(super) fn presence(&self, channel: &str, info: ClientInfo, there: bool) {
         let (shard, channel) = (Arc::clone(self.shard(channel)), channel.to_owned());
-        let Some(engine) = self.engine() else { return };
-        self.runtime.spawn(async move {
-            if let Err(why) = shard.presence(&channel, &info, there).await {
-                // It expires by itself, or is refreshed the next time.
-                engine::log!(engine.log, Verbose, "live: {}", why);
-            }
-        });
+        // If it fails, it expires by itself, or is refreshed the next time.
+        self.tell_of(async move { shard.presence(&channel, &info, there).await });
     }
 
     /// Tells a channel that somebody joins or leaves.
     pub(super) fn tell_presence(&self, channel: &str, joins: bool, info: ClientInfo) {
         let (shard, channel) = (Arc::clone(self.shard(channel)), channel.to_owned());
-        let Some(engine) = self.engine() else { return };
-        self.runtime.spawn(async move {
-            if let Err(why) = shard.tell_presence(&channel, joins, &info).await {
-                engine::log!(engine.log, Verbose, "live: {}", why);
-            }
-        });
+        self.tell_of(async move { shard.tell_presence(&channel, joins, &info).await });
     }
 
     /// PUBLISH to the own name of a channel that a thread follows is for its subscribers, too, or not any more.
@@ -255,13 +272,8 @@ impl Remote {
         } else {
             shard.unset_plain(channel);
         }
-        let Some(engine) = self.engine() else { return };
         let channel = channel.to_owned();
-        self.runtime.spawn(async move {
-            if let Err(why) = shard.follow_plain(&channel, plain).await {
-                engine::log!(engine.log, Verbose, "live: {}", why);
-            }
-        });
+        self.tell_of(async move { shard.follow_plain(&channel, plain).await });
     }
 
     /// Has the hubs that follow a channel told of its position.
@@ -273,20 +285,19 @@ impl Remote {
 
     /// Tells other servers: each listens at all shards, and one that can be reached is enough.
     pub(super) fn tell(&self, channel: String, message: Vec<u8>) {
-        let Some(engine) = self.engine() else { return };
         let shards = self.shards.clone();
         let first = self.turn.fetch_add(1, Relaxed);
-        self.runtime.spawn(async move {
+        self.tell_of(async move {
             let message = Bytes::from(message);
             let mut failed = String::new();
             for i in 0..shards.len() {
                 let shard = &shards[(first + i) % shards.len()];
                 match shard.tell(&channel, &message).await {
-                    Ok(()) => return,
+                    Ok(()) => return Ok(()),
                     Err(why) => failed = why,
                 }
             }
-            engine::log!(engine.log, Verbose, "live: other servers are not told: {}", failed);
+            Err(format!("other servers are not told: {failed}"))
         });
     }
 
