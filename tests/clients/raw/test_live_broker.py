@@ -130,6 +130,16 @@ class TestBroker(unittest.TestCase):
                 self.assertEqual((lost["recovered"], lost["offset"]) if "recovered" in lost else lost["offset"], 6)
 
     @each
+    def test_what_is_not_published_takes_no_offset(self, broker, a, b):
+        with a.client() as c:
+            c.call("subscribe", channel="ch:1")
+            offsets = [b.publish("ch:1", v, version=v)["offset"] for v in [2, 1, 2, 3]]
+            self.assertEqual(offsets, [1, 1, 1, 2])
+            offsets = [b.publish("ch:1", k, idempotency_key=k)["offset"] for k in ["x", "y", "x"]]
+            self.assertEqual(offsets, [3, 4, 3])
+            self.assertEqual([c.publication()["data"] for _ in range(4)], [2, 3, "x", "y"])
+
+    @each
     def test_subscriptions_that_begin_under_load_miss_nothing(self, broker, a, b):
         with a.client() as c:
             epoch = c.call("subscribe", channel="ch:1")["epoch"]
