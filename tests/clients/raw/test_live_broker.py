@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import contextlib
+import json
+import os
 import signal
 import threading
 import unittest
@@ -269,6 +271,29 @@ class TestBroker(unittest.TestCase):
             # PUBLISH at the broker to the own name of a channel.
             self.assertEqual(Client(broker.port)("PUBLISH", "in:1", '{"a":1}'), 1)
             self.assertEqual(c.publication(), {"data": {"a": 1}})
+
+    @each
+    def test_new_options(self, broker, a, b):
+        file = os.path.join(a.dir.name, "live.json")
+        with open(file, encoding="utf-8") as f:
+            config = json.load(f)
+
+        def set_option(value):
+            for namespace in config["channel"]["namespaces"]:
+                if namespace["name"] == "no":
+                    namespace["publish_from_resp"] = value
+            with open(file + ".new", "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            os.replace(file + ".new", file)
+
+        with a.client() as c, Client(broker.port) as r:
+            c.call("subscribe", channel="no:1")
+            self.assertEqual(r("PUBLISH", "no:1", "0"), 0)
+            set_option("json")
+            wait_until(lambda: r("PUBLISH", "no:1", "1") == 1, "its own name is followed")
+            self.assertEqual(c.publication()["data"], 1)
+            set_option("")
+            wait_until(lambda: r("PUBLISH", "no:1", "2") == 0, "and not any more")
 
     @each
     def test_lost_messages_are_seen_when_the_connection_breaks(self, broker, a, _):
