@@ -7,7 +7,7 @@ use ::live::Namespace;
 use live_protocol::filter::Node;
 
 use super::batch::Arrived;
-use super::remote::Followed;
+use super::broker::Followed;
 use super::wire::Wire;
 use crate::live::Counts;
 

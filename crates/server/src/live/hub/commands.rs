@@ -10,7 +10,7 @@ use ::live::rpc::{self, Call};
 use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
-use super::remote::After;
+use super::broker::After;
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Op, Span};
 use live_protocol::{

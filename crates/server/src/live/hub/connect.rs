@@ -12,7 +12,7 @@ use ::live::token::{ConnectToken, SubscribeToken, TokenError};
 use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
-use super::remote::After;
+use super::broker::After;
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
 use crate::live::peers;

@@ -6,8 +6,8 @@ use ::live::api::{self, Target};
 use ::live::permission::Subscription as Granted;
 use ::live::{Disconnect, SubscribeOptions, Unsubscribe};
 
+use super::broker::After;
 use super::client::Client;
-use super::remote::After;
 use super::{Cx, Hub, ttl};
 use crate::live::mail::Mail;
 use live_protocol::{Push, SubscribeRequest};

@@ -5,6 +5,7 @@
 
 mod ask;
 mod batch;
+mod broker;
 mod channel;
 mod client;
 mod commands;
@@ -71,7 +72,7 @@ pub(crate) struct Hub {
     /// Clients of the API that wait for other servers, with the dates of their answers.
     pub(super) waiting: HashMap<u64, String>,
     /// What was read from the broker for subscriptions that begin now.
-    begun: remote::Reads,
+    begun: broker::Reads,
     held: Held,
 }
 
@@ -92,7 +93,7 @@ impl Hub {
             batches: Vec::new(),
             numbered: 0,
             waiting: HashMap::new(),
-            begun: remote::Reads::new(),
+            begun: broker::Reads::new(),
             held: Held::default(),
         })
     }

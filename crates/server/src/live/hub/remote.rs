@@ -11,15 +11,13 @@
 //! those behind its position after its reply. So nothing is missed between the reading of a position and the
 //! subscription, and nothing comes twice.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::live::code::Refusal;
-use ::live::connect::Plan;
-use ::live::permission::Subscription as Granted;
 use ::live::{Disconnect, Error, SubscribeOptions};
 
 use super::ask::Done;
+use super::broker::{After, Reads, Unread};
 use super::connect::subscription;
 use super::subscribe::filter;
 use super::{Cx, Hub, deliver, failed};
@@ -27,62 +25,10 @@ use crate::live::mail::Mail;
 use crate::live::remote::{Begin, Begun, Kind, Message};
 use crate::live::store::{Found, Op, Place};
 use live_protocol::envelope::Envelope;
-use live_protocol::{
-    ClientInfo, ConnectRequest, HistoryResult, Publication, ReplyResult, SubscribeRequest,
-};
+use live_protocol::{ClientInfo, HistoryResult, ReplyResult, SubscribeRequest};
 
 /// Messages that are kept for subscriptions that begin.
 const KEPT_MAX: usize = 4096;
-
-/// What was read from the broker for subscriptions that begin now, by channel.
-pub(super) type Reads = HashMap<String, Result<(Place, Vec<Publication>), String>>;
-
-/// What a channel of the broker has besides others.
-#[derive(Default)]
-pub(crate) struct Followed {
-    /// Subscriptions that begin.
-    pub(super) begins: u32,
-    /// Messages that came meanwhile.
-    kept: Vec<Arc<Message>>,
-    /// There were more.
-    overflows: bool,
-    /// The last offset before messages were lost; 0: none were.
-    before_gap: u64,
-    /// When its position was asked for, in Unix milliseconds.
-    checked_at: i64,
-}
-
-/// What is done with the broker's answer.
-#[derive(Debug)]
-pub(super) enum After {
-    Subscribe(Box<SubscribeRequest>, Box<Granted>),
-    Connect(Box<ConnectRequest>, Box<Plan>),
-    /// A subscription that the API wants.
-    ByApi(Box<SubscribeRequest>, Box<Granted>),
-    /// In a channel.
-    Publish(String),
-    Presence {
-        counts: bool,
-    },
-    /// With the epoch that the history must have.
-    History(Option<String>),
-}
-
-/// A question to the broker without an answer.
-#[derive(Debug)]
-pub(super) struct Unread {
-    number: u64,
-    /// The number of the client's command.
-    command: u32,
-    after: After,
-}
-
-impl Unread {
-    /// Whether a client waits for the answer.
-    pub(super) fn is_command(&self) -> bool {
-        !matches!(self.after, After::ByApi(..))
-    }
-}
 
 impl Hub {
     /// Whether channels are in the broker.

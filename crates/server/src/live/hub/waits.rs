@@ -9,8 +9,8 @@ use ::live::Disconnect;
 use live_protocol::{Command, Method};
 
 use super::ask::Pending;
+use super::broker::Unread;
 use super::client::Client;
-use super::remote::Unread;
 use super::{Cx, Hub};
 
 /// Most bytes of commands that wait for those before them.
