@@ -252,8 +252,9 @@ impl Subscriber {
         self.take().await
     }
 
-    /// As [`Subscriber::next`]. Only one task may wait at a time: another one's waker would be forgotten.
-    pub(crate) async fn take(&self) -> Event {
+    /// As [`Subscriber::next`], for a subscriber with which other tasks subscribe meanwhile. Only one task may wait at a
+    /// time: another one's waker would be forgotten.
+    pub async fn take(&self) -> Event {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             let event = state.inbox.pop_front();

@@ -80,8 +80,8 @@ pub use settings::cron_ns;
 pub use steps::Steps;
 pub use store::do_meanwhile;
 pub use table::{
-    Call, Cmd, CommandSet, LiveCall, Replayed, ReplayedFn, Run, SessionCommand, SessionFn, Stuck,
-    StuckFn, Table, container,
+    Call, Cmd, CommandSet, LiveAnswer, LiveCall, LiveWait, LiveWrite, Replayed, ReplayedFn, Run,
+    SessionCommand, SessionFn, Stuck, StuckFn, Table, container,
 };
 pub use take_input::TakeInput;
 pub use thread::{Batch, Foreseen, Next, OnWait, Thread};

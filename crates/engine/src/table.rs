@@ -16,8 +16,18 @@ use crate::session::Session;
 use crate::thread::Thread;
 
 /// Does what a command of live channels asks for: its method, as `publish`, and its arguments.
-pub type LiveCall =
-    Arc<dyn Fn(&mut Call<'_>, &str, &[&[u8]], &mut Reply<'_>) -> Outcome + Send + Sync>;
+pub type LiveCall = Arc<
+    dyn Fn(&mut Call<'_>, &str, &[&[u8]], &mut Reply<'_>, LiveWait<'_>) -> Outcome + Send + Sync,
+>;
+
+/// Makes the connection of a command wait for a reply that comes later, from another thread.
+pub type LiveWait<'a> = &'a dyn Fn(&mut Call<'_>) -> Result<LiveAnswer, Fail>;
+
+/// Gives that reply.
+pub type LiveAnswer = Box<dyn FnOnce(LiveWrite) + Send>;
+
+/// Writes it.
+pub type LiveWrite = Box<dyn FnOnce(&mut Reply<'_>) -> Outcome>;
 
 /// The context of a session command: the server, the thread it runs on, and the connection.
 pub struct Call<'a> {

@@ -339,6 +339,9 @@ impl Server {
                 let _ = t.join();
             }
         }
+        if let Some(live) = &self.handle.shared.live {
+            live.finish();
+        }
         self.handle.shared.web.access.write_out();
         let http = &self.handle.http;
         http.begin_stop();

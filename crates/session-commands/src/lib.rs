@@ -10,6 +10,7 @@ mod connection;
 mod journal;
 mod live;
 mod migrate;
+mod pending_reply;
 mod persistence;
 mod pubsub;
 mod scripting;

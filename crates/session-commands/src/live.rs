@@ -2,10 +2,15 @@
 
 use commands::row::{Acl, Channels, Flags, Group, Row, Scope};
 use commands::{Fail, Outcome};
-use engine::{Call, SessionCommand};
+use engine::{Call, LiveAnswer, LiveWrite, SessionCommand};
 use resp::{Args, Reply};
 
+use crate::pending_reply::PendingReply;
+
 const OFF: Fail = Fail::text("ERR live channels are off: set live-config");
+const ELSEWHERE: Fail = Fail::text(
+    "ERR channels of live-broker are in another server, which transactions and scripts do not reach",
+);
 
 /// The common part of the rows. Keys follow from the channel, and are none of the client's business: what a user may
 /// do depends on the channel. In a transaction or script every shard is locked.
@@ -70,5 +75,14 @@ live! {
 fn run(method: &str, call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let Some(live) = call.engine.on_live.read().clone() else { return Err(OFF) };
     let words: Vec<&[u8]> = args.iter_from(1).collect();
-    live(call, method, &words, reply)
+    let wait = |call: &mut Call<'_>| -> Result<LiveAnswer, Fail> {
+        if !call.thread.cx.may_block {
+            return Err(ELSEWHERE);
+        }
+        let name = format!("LIVE.{}", method.to_ascii_uppercase());
+        let channel = words.first().map_or_else(String::new, |w| String::from_utf8_lossy(w).into());
+        let pending = PendingReply::wait(call, [&name, &channel], None)?;
+        Ok(Box::new(move |write: LiveWrite| pending.answer(write)))
+    };
+    live(call, method, &words, reply, &wait)
 }

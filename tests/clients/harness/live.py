@@ -58,12 +58,17 @@ class Live:
 
     def api(self, method, **body):
         """The result of a request; AssertionError for an error."""
+        answer = self.answer(method, **body)
+        assert "result" in answer, answer
+        return answer["result"]
+
+    def answer(self, method, **body):
+        """The answer to a request."""
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         c.request("POST", f"/api/{method}", json.dumps(body), {"X-API-Key": "K"})
         answer = json.loads(c.getresponse().read())
         c.close()
-        assert "result" in answer, answer
-        return answer["result"]
+        return answer
 
     def publish(self, channel, data, **more):
         return self.api("publish", channel=channel, data=data, **more)

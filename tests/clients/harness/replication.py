@@ -14,9 +14,9 @@ REDIS = os.environ.get("REDIS_BIN", "redis-server")
 class Redis:
     """A real redis-server in a directory of its own, or another `program` that takes the same options."""
 
-    def __init__(self, *options, program=REDIS):
+    def __init__(self, *options, program=REDIS, port=None):
         self.dir = tempfile.mkdtemp(prefix="redis-test-")
-        self.port = free_port()
+        self.port = port or free_port()
         command = [program, "--port", str(self.port), "--dir", self.dir, "--save", ""]
         with open(os.path.join(self.dir, "log"), "wb") as log:
             self.process = subprocess.Popen(

@@ -15,18 +15,18 @@ if not epoch then
   epoch = new_epoch
   redis.call('HSET', meta, 'e', epoch)
 end
+if version ~= '0' then
+  local last = redis.call('HMGET', meta, 'v', 've', 's')
+  local is_same_kind = version_epoch == '' or version_epoch == last[2]
+  if last[1] and is_same_kind and tonumber(last[1]) >= tonumber(version) then
+    -- It takes no offset: nobody would get it, and take that for a loss.
+    return {last[3] or '0', epoch, 0, 1}
+  end
+  redis.call('HSET', meta, 'v', version, 've', version_epoch)
+end
 local offset = redis.call('HINCRBY', meta, 's', 1)
 if meta_ttl ~= '0' then
   redis.call('EXPIRE', meta, meta_ttl)
-end
-
-if version ~= '0' then
-  local last = redis.call('HMGET', meta, 'v', 've')
-  local is_same_kind = version_epoch == '' or version_epoch == last[2]
-  if last[1] and is_same_kind and tonumber(last[1]) >= tonumber(version) then
-    return {offset, epoch, 0, 1}
-  end
-  redis.call('HSET', meta, 'v', version, 've', version_epoch)
 end
 
 local previous = ''

@@ -8,9 +8,9 @@ use ::live::api::{
     self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
     Publish, Reply, ReplyResult, Request as Asked, check,
 };
-use ::live::{Options, Unsubscribe};
+use ::live::{Namespace, Options, Unsubscribe};
 use commands::{Fail, Outcome};
-use engine::{Call, Engine, LiveCall, Session};
+use engine::{Call, Engine, LiveCall, LiveWait, Session};
 use http1::Method as Verb;
 use http1::form::urlencoded;
 use live_protocol::control::{self, Message};
@@ -18,8 +18,8 @@ use live_protocol::control::{self, Message};
 use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
-use super::peers;
-use super::store::{Keep, Span, Store};
+use super::peers::{self, Waits};
+use super::store::{Found, Keep, Op, Span, Store};
 use super::transport::Request;
 use crate::web::After;
 use live_protocol::{ClientInfo, Publication};
@@ -40,6 +40,11 @@ impl Keep {
         }
     }
 }
+
+pub(super) const JSON: &str = "application/json";
+
+/// A request, or why it is none.
+pub(super) type Decoded = Result<Asked, ApiError>;
 
 /// Answers a request for the API; none: it is for somebody else.
 pub(super) fn answer(
@@ -65,46 +70,87 @@ pub(super) fn answer(
     if !http.insecure && !api::is_authorized(&http.key, key, bearer, by_query) {
         return Some(request.plain(401, "text/plain; charset=utf-8", b"Unauthorized\n"));
     }
-    const JSON: &str = "application/json";
-    if name.is_empty() {
-        let Ok(all) = api::legacy(request.body) else {
-            return Some(request.plain(400, "text/plain", b"Bad Request\n"));
-        };
-        let mut body = Vec::new();
-        for one in all {
-            let reply = one.request.and_then(|asked| hub.api(cx, asked));
-            body.extend(api::encode_legacy(one.id, &reply));
-            body.push(b'\n');
+    let (asked, shape) = match decode(request, &name) {
+        Ok(decoded) => decoded,
+        Err((status, why)) => {
+            return Some(request.plain(status, "text/plain; charset=utf-8", why.as_bytes()));
         }
-        return Some(request.plain(200, JSON, &body));
+    };
+    if let ([Ok(Asked::Channels { pattern })], Shape::One { .. }) = (&*asked, &shape)
+        && hub.has_company(cx)
+    {
+        return Some(request.wait(Waits::Channels(pattern.clone())));
     }
-    let Some(method) = Method::of(&name) else {
-        return Some(request.plain(404, "text/plain; charset=utf-8", b"404 page not found\n"));
+    if hub.live().remote.is_some() {
+        return Some(request.wait(Waits::Broker(asked, shape)));
+    }
+    let run = |asked: Result<Asked, ApiError>| asked.and_then(|asked| hub.api(cx, asked));
+    let replies = asked.into_iter().map(run).collect();
+    let (status, body) = shape.encode(replies);
+    Some(request.plain(status, JSON, &body))
+}
+
+/// What a request asks for, and what its answer looks like; or the status and the text of a refusal.
+fn decode(request: &Request<'_, '_>, name: &str) -> Result<(Vec<Decoded>, Shape), (u16, String)> {
+    if name.is_empty() {
+        let all = api::legacy(request.body).map_err(|_| (400, "Bad Request\n".to_owned()))?;
+        let (ids, asked) = all.into_iter().map(|one| (one.id, one.request)).unzip();
+        return Ok((asked, Shape::Legacy(ids)));
+    }
+    let Some(method) = Method::of(name) else {
+        return Err((404, "404 page not found\n".to_owned()));
     };
-    let transport = http.error_mode_transport
+    let transport = request.options.http_api.error_mode_transport
         || request.head.text("x-centrifugo-error-mode") == Some("transport");
-    let reply = match api::decode(method, request.body) {
-        Err(DecodeError::Malformed(why)) => {
-            return Some(request.plain(400, "text/plain; charset=utf-8", why.as_bytes()));
-        }
-        Err(DecodeError::Refused(error)) => Err(error),
-        Ok(Body::One(Asked::Channels { pattern })) if hub.has_company(cx) => {
-            return Some(request.wait(pattern));
-        }
-        Ok(Body::One(asked)) => hub.api(cx, asked),
+    match api::decode(method, request.body) {
+        Err(DecodeError::Malformed(why)) => Err((400, why)),
+        Err(DecodeError::Refused(error)) => Ok((vec![Err(error)], Shape::One { transport })),
+        Ok(Body::One(asked)) => Ok((vec![Ok(asked)], Shape::One { transport })),
         Ok(Body::Batch { requests, .. }) => {
-            let run = |asked: Result<Asked, ApiError>| {
-                let method = asked.as_ref().ok().map(method_of);
-                (method, asked.and_then(|asked| hub.api(cx, asked)))
-            };
-            let replies: Vec<_> = requests.into_iter().map(run).collect();
-            return Some(request.plain(200, JSON, &api::encode_batch(&replies)));
+            let method = |asked: &Decoded| asked.as_ref().ok().map(method_of);
+            let methods = requests.iter().map(method).collect();
+            Ok((requests, Shape::Batch(methods)))
         }
-    };
-    Some(match &reply {
-        Err(error) if transport => request.plain(error.status(), JSON, &api::encode_error(error)),
-        _ => request.plain(200, JSON, &api::encode(&reply)),
-    })
+    }
+}
+
+/// What an answer looks like.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// With `transport`, an error is one of HTTP.
+    One {
+        transport: bool,
+    },
+    Batch(Vec<Option<Method>>),
+    /// With the numbers of the commands.
+    Legacy(Vec<u32>),
+}
+
+impl Shape {
+    /// The status and the body.
+    pub(super) fn encode(self, mut replies: Vec<Reply>) -> (u16, Vec<u8>) {
+        match self {
+            Self::One { transport } => {
+                let reply = replies.pop().unwrap_or(Err(ApiError::INTERNAL));
+                match &reply {
+                    Err(error) if transport => (error.status(), api::encode_error(error)),
+                    _ => (200, api::encode(&reply)),
+                }
+            }
+            Self::Batch(methods) => {
+                let replies: Vec<_> = methods.into_iter().zip(replies).collect();
+                (200, api::encode_batch(&replies))
+            }
+            Self::Legacy(ids) => {
+                let mut body = Vec::new();
+                for (id, reply) in ids.into_iter().zip(replies) {
+                    body.extend(api::encode_legacy(id, &reply));
+                    body.push(b'\n');
+                }
+                (200, body)
+            }
+        }
+    }
 }
 
 fn method_of(asked: &Asked) -> Method {
@@ -145,96 +191,107 @@ pub(super) struct Api<'a> {
 impl Api<'_> {
     /// Does what the API asks for.
     pub(super) fn run(&mut self, asked: Asked) -> Reply {
+        let work = self.plan(asked);
+        self.settle(work)
+    }
+
+    /// Does what remains to be done in the store of this server.
+    fn settle(&mut self, work: Work) -> Reply {
+        match work {
+            Work::Done(reply) => reply,
+            Work::Ask(op, then) => {
+                let found = self.store.run(&op);
+                then.finish(self.live, self.store.engine, found)
+            }
+            Work::All(all) => {
+                Ok(ReplyResult::Broadcast(all.into_iter().map(|one| self.settle(one)).collect()))
+            }
+        }
+    }
+
+    /// Does what the API asks for, up to what is asked of the store.
+    pub(super) fn plan(&mut self, asked: Asked) -> Work {
+        self.try_plan(asked).unwrap_or_else(|error| Work::Done(Err(error)))
+    }
+
+    fn try_plan(&mut self, asked: Asked) -> Result<Work, ApiError> {
         let (engine, live) = (self.store.engine, self.live);
-        match asked {
-            Asked::Publish(publish) => self.publish(&publish),
+        let done = match asked {
+            Asked::Publish(publish) => return self.publish(publish),
             Asked::Broadcast(broadcast) => {
                 let publication = broadcast.publication;
                 let each = |channel| {
                     let publication = publication.clone();
-                    self.publish(&Publish { channel, publication })
+                    self.publish(Publish { channel, publication })
+                        .unwrap_or_else(|error| Work::Done(Err(error)))
                 };
-                Ok(ReplyResult::Broadcast(broadcast.channels.into_iter().map(each).collect()))
+                return Ok(Work::All(broadcast.channels.into_iter().map(each).collect()));
             }
             Asked::Subscribe(asked) => {
                 let options = check::subscribe(self.options, &asked)?;
                 self.tell(peers::subscribes(&asked, &options));
                 live.post_all(engine, &Mail::Subscribe(asked, Box::new(options)));
-                Ok(ReplyResult::Empty)
+                ReplyResult::Empty
             }
             Asked::Unsubscribe(asked) => {
                 check::unsubscribe(self.options, &asked.channel)?;
                 let end = Unsubscribe::SERVER;
                 self.tell(peers::unsubscribes(&asked, &end));
                 live.post_all(engine, &Mail::Unsubscribe(asked, end));
-                Ok(ReplyResult::Empty)
+                ReplyResult::Empty
             }
             Asked::Disconnect(asked) => {
                 self.tell(peers::disconnects(&asked));
                 live.post_all(engine, &Mail::Disconnect(asked));
-                Ok(ReplyResult::Empty)
+                ReplyResult::Empty
             }
             Asked::Refresh(asked) => {
                 self.tell(peers::refreshes(&asked));
                 live.post_all(engine, &Mail::Refresh(asked));
-                Ok(ReplyResult::Empty)
+                ReplyResult::Empty
             }
             Asked::Presence { channel } => {
                 check::presence(self.options, &channel)?;
-                let all = self.store.presence(&channel).map_err(|why| internal(engine, &why))?;
-                Ok(ReplyResult::Presence(all.into_iter().map(|(_, info)| info_out(info)).collect()))
+                return Ok(Work::Ask(Op::Presence { channel }, Finish::Presence));
             }
             Asked::PresenceStats { channel } => {
                 check::presence(self.options, &channel)?;
-                let all = self.store.presence(&channel).map_err(|why| internal(engine, &why))?;
-                let mut users: Vec<_> = all.iter().map(|(_, info)| &info.user).collect();
-                users.sort_unstable();
-                users.dedup();
-                let (num_clients, num_users) = (all.len() as u32, users.len() as u32);
-                Ok(ReplyResult::PresenceStats { num_clients, num_users })
+                return Ok(Work::Ask(Op::Presence { channel }, Finish::PresenceStats));
             }
-            Asked::History(asked) => self.history(&asked),
+            Asked::History(asked) => return self.history(asked),
             Asked::HistoryRemove { channel } => {
                 check::history(self.options, &channel)?;
-                self.store.remove_history(&channel).map_err(|why| internal(engine, &why))?;
-                Ok(ReplyResult::Empty)
+                return Ok(Work::Ask(Op::RemoveHistory { channel }, Finish::Nothing));
             }
             Asked::Channels { pattern } => {
                 let of = |(name, num_clients)| (name, ChannelInfo { num_clients });
                 let all = live.channels(&pattern);
-                Ok(ReplyResult::Channels(all.into_iter().map(of).collect()))
+                ReplyResult::Channels(all.into_iter().map(of).collect())
             }
             Asked::Info => {
                 let own = live.node(engine, self.store.thread.cx.now);
                 let all = std::iter::once(own).chain(live.others());
-                Ok(ReplyResult::Info(all.map(node_out).collect()))
+                ReplyResult::Info(all.map(node_out).collect())
             }
-            Asked::Rpc { .. } => Err(ApiError::NOT_FOUND),
-        }
-    }
-
-    fn publish(&mut self, asked: &Publish) -> Reply {
-        let engine = self.store.engine;
-        let plan = check::publish(self.options, &asked.channel, &asked.publication)?;
-        let given = &asked.publication;
-        let publication = Publication {
-            data: given.data.clone(),
-            tags: given.tags.clone(),
-            ..Publication::default()
+            Asked::Rpc { .. } => return Err(ApiError::NOT_FOUND),
         };
-        let mut keep = Keep::of(&plan);
-        keep.idempotency_key.clone_from(&given.idempotency_key);
-        keep.version = given.version;
-        keep.version_epoch.clone_from(&given.version_epoch);
-        let published = self.store.publish(&asked.channel, &publication, &keep);
-        let (place, _) = published.map_err(|why| internal(engine, &why))?;
-        engine.live.published.fetch_add(1, Relaxed);
-        self.live.counts(&plan.namespace.name).published.fetch_add(1, Relaxed);
-        Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
+        Ok(Work::Done(Ok(done)))
     }
 
-    fn history(&mut self, asked: &api::History) -> Reply {
-        let engine = self.store.engine;
+    fn publish(&self, asked: Publish) -> Result<Work, ApiError> {
+        let plan = check::publish(self.options, &asked.channel, &asked.publication)?;
+        let given = asked.publication;
+        let mut keep = Keep::of(&plan);
+        keep.idempotency_key = given.idempotency_key;
+        keep.version = given.version;
+        keep.version_epoch = given.version_epoch;
+        let publication =
+            Publication { data: given.data, tags: given.tags, ..Publication::default() };
+        let op = Op::Publish { channel: asked.channel, publication, keep };
+        Ok(Work::Ask(op, Finish::Publish(plan.namespace)))
+    }
+
+    fn history(&self, asked: api::History) -> Result<Work, ApiError> {
         let namespace = check::history(self.options, &asked.channel)?;
         let since = asked.since.as_ref();
         if asked.reverse && since.is_some_and(|since| since.offset == 0) {
@@ -245,20 +302,80 @@ impl Api<'_> {
             limit: asked.limit.into(),
             reverse: asked.reverse,
         };
-        let read = self.store.history(&asked.channel, span, namespace.history_meta_ttl);
-        let (place, publications) = read.map_err(|why| internal(engine, &why))?;
-        if since.is_some_and(|since| !since.epoch.is_empty() && since.epoch != place.epoch) {
-            return Err(ApiError::UNRECOVERABLE_POSITION);
-        }
-        let publications = publications.into_iter().map(out).collect();
-        let (offset, epoch) = (place.offset, place.epoch);
-        Ok(ReplyResult::History(HistoryPage { publications, offset, epoch }))
+        let meta_ttl = namespace.history_meta_ttl;
+        let epoch = asked.since.map(|since| since.epoch).filter(|epoch| !epoch.is_empty());
+        let op = Op::History { channel: asked.channel, span, meta_ttl };
+        Ok(Work::Ask(op, Finish::History(epoch)))
     }
 
     /// Tells the other servers.
     fn tell(&mut self, message: Message) {
         self.live.tell(self.store.engine, self.store.thread, None, message);
     }
+}
+
+/// What remains to be done about a request.
+#[derive(Debug)]
+pub(super) enum Work {
+    Done(Reply),
+    /// To ask the store, and to make a reply of what it says.
+    Ask(Op, Finish),
+    /// To do these, for one reply.
+    All(Vec<Work>),
+}
+
+/// How a reply is made of what the store says.
+#[derive(Debug)]
+pub(super) enum Finish {
+    Publish(Arc<Namespace>),
+    Presence,
+    PresenceStats,
+    /// With the epoch that the history must have.
+    History(Option<String>),
+    Nothing,
+}
+
+impl Finish {
+    pub(super) fn finish(
+        self,
+        live: &Live,
+        engine: &Engine,
+        found: Result<Found, String>,
+    ) -> Reply {
+        let found = found.map_err(|why| internal(engine, &why))?;
+        match (self, found) {
+            (Self::Publish(namespace), Found::Place(place)) => {
+                engine.live.published.fetch_add(1, Relaxed);
+                live.counts(&namespace.name).published.fetch_add(1, Relaxed);
+                Ok(ReplyResult::Publish { offset: place.offset, epoch: place.epoch })
+            }
+            (Self::Presence, Found::Presence(all)) => {
+                Ok(ReplyResult::Presence(all.into_iter().map(|(_, info)| info_out(info)).collect()))
+            }
+            (Self::PresenceStats, Found::Presence(all)) => {
+                let (num_clients, num_users) = count(&all);
+                Ok(ReplyResult::PresenceStats { num_clients, num_users })
+            }
+            (Self::History(since), Found::History(place, publications)) => {
+                if since.is_some_and(|since| since != place.epoch) {
+                    return Err(ApiError::UNRECOVERABLE_POSITION);
+                }
+                let publications = publications.into_iter().map(out).collect();
+                let (offset, epoch) = (place.offset, place.epoch);
+                Ok(ReplyResult::History(HistoryPage { publications, offset, epoch }))
+            }
+            (Self::Nothing, Found::Nothing) => Ok(ReplyResult::Empty),
+            _ => Err(ApiError::INTERNAL),
+        }
+    }
+}
+
+/// How many clients there are, and how many users.
+pub(super) fn count(presence: &[(String, ClientInfo)]) -> (u32, u32) {
+    let mut users: Vec<&str> = presence.iter().map(|(_, info)| info.user.as_str()).collect();
+    users.sort_unstable();
+    users.dedup();
+    (presence.len() as u32, users.len() as u32)
 }
 
 fn node_out(node: control::Node) -> Node {
@@ -279,6 +396,12 @@ impl Hub {
         let (live, options) = (self.live(), self.options());
         Api { live: &live, options: &options, store: self.store(cx) }.run(asked)
     }
+
+    /// Does what the API asks for, up to what is asked of the store.
+    pub(super) fn api_plan(&mut self, cx: &mut Cx<'_>, asked: Asked) -> Work {
+        let (live, options) = (self.live(), self.options());
+        Api { live: &live, options: &options, store: self.store(cx) }.plan(asked)
+    }
 }
 
 /// What commands LIVE.* call.
@@ -286,38 +409,56 @@ pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
     let run = move |call: &mut Call<'_>,
                     method: &str,
                     words: &[&[u8]],
-                    reply: &mut resp::Reply<'_>|
+                    reply: &mut resp::Reply<'_>,
+                    wait: LiveWait<'_>|
           -> Outcome {
         let asked = Method::of(method).ok_or(ApiError::NOT_FOUND);
-        let done = asked.and_then(|method| {
-            let asked = api::from_words(method, words)?;
-            let (engine, thread) = (call.engine, &mut *call.thread);
-            // The keys are the server's own, in its first database.
-            let mut session = Session::inner(engine, thread.index);
-            let store = Store { engine, thread, session: &mut session, prefix: &live.prefix };
-            let options = live.options();
-            Api { live: &live, options: &options, store }.run(asked)
-        });
-        match done {
-            Ok(ReplyResult::Publish { offset, epoch }) => {
-                reply.array(2);
-                reply.int(offset as i64);
-                reply.bulk(&*epoch);
+        let asked = asked.and_then(|method| api::from_words(method, words));
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => return write(Err(error), reply),
+        };
+        let (engine, thread) = (call.engine, &mut *call.thread);
+        // The keys are the server's own, in its first database.
+        let mut session = Session::inner(engine, thread.index);
+        let store = Store { engine, thread, session: &mut session, prefix: &live.prefix };
+        let options = live.options();
+        let mut api = Api { live: &live, options: &options, store };
+        let Some(remote) = &live.remote else { return write(api.run(asked), reply) };
+        match api.plan(asked) {
+            Work::Done(done) => write(done, reply),
+            work => {
+                let answer = wait(call)?;
+                remote.settle(work, move |done| {
+                    answer(Box::new(move |reply: &mut resp::Reply<'_>| write(done, reply)));
+                });
                 Ok(())
             }
-            Ok(ReplyResult::Empty) => {
-                reply.simple("OK");
-                Ok(())
-            }
-            Ok(other) => {
-                // `{"result":…}`
-                let text = api::encode(&Ok(other));
-                let inner = text.strip_prefix(b"{\"result\":").and_then(|t| t.strip_suffix(b"}"));
-                reply.bulk(inner.unwrap_or(&text));
-                Ok(())
-            }
-            Err(error) => Err(Fail::new(format!("ERR {} {}", error.code, error.message))),
         }
     };
     Arc::new(run)
+}
+
+/// Writes what was done for a command.
+fn write(done: Reply, reply: &mut resp::Reply<'_>) -> Outcome {
+    match done {
+        Ok(ReplyResult::Publish { offset, epoch }) => {
+            reply.array(2);
+            reply.int(offset as i64);
+            reply.bulk(&*epoch);
+            Ok(())
+        }
+        Ok(ReplyResult::Empty) => {
+            reply.simple("OK");
+            Ok(())
+        }
+        Ok(other) => {
+            // `{"result":…}`
+            let text = api::encode(&Ok(other));
+            let inner = text.strip_prefix(b"{\"result\":").and_then(|t| t.strip_suffix(b"}"));
+            reply.bulk(inner.unwrap_or(&text));
+            Ok(())
+        }
+        Err(error) => Err(Fail::new(format!("ERR {} {}", error.code, error.message))),
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Live;
+use super::remote::{BrokerFigures, Remote};
 
 /// Counts of one namespace since the start.
 #[derive(Default)]
@@ -68,6 +69,7 @@ impl Live {
             ("live_users".into(), users.to_string()),
             ("live_nodes".into(), nodes.to_string()),
         ];
+        fields.extend(self.broker_figures().iter().flat_map(BrokerFigures::info));
         for (name, f) in self.figures() {
             let value = format!(
                 "subscriptions={},channels={},published={},delivered={},recovered={},not_recovered={}",
@@ -76,6 +78,11 @@ impl Live {
             fields.push((format!("live_namespace_{name}"), value));
         }
         fields
+    }
+
+    /// What there is to say of the broker, if there is one.
+    pub(crate) fn broker_figures(&self) -> Option<BrokerFigures> {
+        self.remote.as_ref().map(Remote::figures)
     }
 
     /// Users with connections now, and servers that share the channels, this one included.

@@ -1,8 +1,12 @@
 //! Messages between the hubs of threads.
 
-use engine::{Engine, Job, Message};
+use std::sync::Arc;
+
+use engine::{Engine, Job};
 
 use super::Live;
+use super::remote::{Begun, Message};
+use super::store::{Found, Place};
 use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
 use ::live::proxy::Outcome;
 use ::live::{SubscribeOptions, Unsubscribe as End};
@@ -24,18 +28,40 @@ pub(crate) enum Mail {
     Refresh(Refresh),
     /// The answer for a client of the API that has waited for other servers.
     Answer(u64, Reply),
+    /// The status and the body for one that has waited for the broker.
+    Body(u64, u16, Vec<u8>),
+    /// What the broker says for a client's command, by the number of the question.
+    Found(u64, u64, Result<Found, String>),
+    /// The same for subscriptions that begin.
+    Begun(u64, u64, Vec<Begun>),
+    /// A message from the broker.
+    Message(Arc<Message>),
+    /// Messages of a channel were lost.
+    Gap(Arc<str>),
+    /// The position of a channel; none: it cannot be had.
+    Position(Arc<str>, Option<Place>),
 }
 
 impl Live {
     /// Leaves mail for the hub of a thread, and wakes it.
     pub(crate) fn post(&self, engine: &Engine, thread: usize, mail: Mail) {
+        self.post_some(engine, thread, [mail]);
+    }
+
+    /// The same with several.
+    pub(super) fn post_some(
+        &self,
+        engine: &Engine,
+        thread: usize,
+        mail: impl IntoIterator<Item = Mail>,
+    ) {
         let mut all = self.mail.lock();
         if all.len() <= thread {
             all.resize_with(thread + 1, Vec::new);
         }
-        all[thread].push(mail);
+        all[thread].extend(mail);
         drop(all);
-        engine.post(thread, Message::Run(Job::new(|_, _| {})));
+        engine.post(thread, engine::Message::Run(Job::new(|_, _| {})));
     }
 
     /// Leaves mail for all hubs.

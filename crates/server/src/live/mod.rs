@@ -10,7 +10,8 @@
 //! Each worker thread has a [`Hub`]: the clients whose connections live there, and for each of their channels the
 //! subscribers. The first subscriber of a channel has the thread tap the channel of Centrifugo's Redis engine in
 //! PUB/SUB. So every publisher reaches every subscriber, whether it is a client, the API, a command, or another
-//! server that uses this one as its Redis. Rules and options are in the crate `live`.
+//! server that uses this one as its Redis. Rules and options are in the crate `live`. With `live-broker` the keys and
+//! the messages are in another server: see [`remote`].
 
 mod api;
 mod counts;
@@ -19,6 +20,7 @@ mod hub;
 mod mail;
 mod peers;
 pub(crate) mod reload;
+mod remote;
 mod store;
 mod transport;
 mod value;
@@ -26,13 +28,13 @@ mod value;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ::live::Options;
 use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
-use engine::Engine;
+use engine::{Engine, log};
 use live_http::Asker;
 use live_protocol::Form;
 use parking_lot::{Mutex, RwLock};
@@ -42,6 +44,8 @@ use counts::Counts;
 pub(crate) use counts::Figures;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
+pub(crate) use remote::BrokerFigures;
+use remote::Remote;
 pub(crate) use transport::answer;
 
 /// What keys and PUB/SUB channels begin with: Centrifugo's default.
@@ -69,6 +73,8 @@ pub(crate) struct Live {
     counts: RwLock<HashMap<String, Arc<Counts>>>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
+    /// Where the channels are, if not in this server.
+    remote: Option<Remote>,
 }
 
 impl Live {
@@ -76,14 +82,41 @@ impl Live {
     ///
     /// # Errors
     /// The file cannot be read, or does not hold a configuration.
-    pub(crate) fn load(engine: &Engine) -> io::Result<Option<Arc<Self>>> {
+    pub(crate) fn load(engine: &Arc<Engine>) -> io::Result<Option<Arc<Self>>> {
         let path = engine.config.string(Id::LiveConfig);
+        let broker = engine.config.string(Id::LiveBroker);
         if path.is_empty() {
+            if !broker.is_empty() {
+                log!(engine.log, Warning, "live-broker does nothing without live-config");
+            }
             return Ok(None);
         }
-        let (file, options) = reload::File::read(engine, &path)
-            .map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))?;
-        Ok(Some(Arc::new(Self {
+        let bad = |why| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let (file, options) = reload::File::read(engine, &path).map_err(bad)?;
+        let broker = remote::parse(&broker).map_err(bad)?;
+        let partitions = engine.config.int(Id::LiveBrokerPartitions) as usize;
+        let mut failed = None;
+        let live = Arc::new_cyclic(|live: &Weak<Self>| {
+            let at = (live.clone(), Arc::downgrade(engine));
+            let remote =
+                (!broker.is_empty()).then(|| Remote::new(at, (PREFIX, partitions), broker));
+            let remote = remote.transpose().unwrap_or_else(|why| {
+                failed = Some(why);
+                None
+            });
+            Self::new(file, options, remote)
+        });
+        if let Some(why) = failed {
+            return Err(why);
+        }
+        if let Some(remote) = &live.remote {
+            remote.begin();
+        }
+        Ok(Some(live))
+    }
+
+    fn new(file: reload::File, options: Arc<Options>, remote: Option<Remote>) -> Self {
+        Self {
             options: RwLock::new(options),
             file: Mutex::new(file),
             prefix: PREFIX.to_owned(),
@@ -97,7 +130,15 @@ impl Live {
             peers: Mutex::default(),
             counts: RwLock::default(),
             channels: Mutex::default(),
-        })))
+            remote,
+        }
+    }
+
+    /// The server has ended: the broker is told what it was to be told.
+    pub(crate) fn finish(&self) {
+        if let Some(remote) = &self.remote {
+            remote.finish();
+        }
     }
 
     /// A subscription begins, or ends, on some thread.

@@ -137,17 +137,25 @@ impl Hub {
             return;
         }
         self.options = options;
+        let live = self.live();
         for (name, there) in &mut self.channels {
             let Ok(found) = self.options.channel.find(name) else { continue };
             let (before, now) =
                 (there.namespace.publish_from_resp, found.namespace.publish_from_resp);
             let engine = &cx.shared.engine;
+            there.namespace = Arc::clone(found.namespace);
+            if let Some(remote) = &live.remote {
+                let now = now != FromResp::Off;
+                if now != (before != FromResp::Off) {
+                    remote.set_plain(name, cx.thread.index, now);
+                }
+                continue;
+            }
             match (before != FromResp::Off, now != FromResp::Off) {
                 (false, true) => cx.thread.tap(engine, name.as_bytes()),
                 (true, false) => cx.thread.untap(engine, name.as_bytes()),
                 _ => {}
             }
-            there.namespace = Arc::clone(found.namespace);
         }
         // Times may have changed, and what was not due may be.
         let ids: Vec<u64> = self.clients.keys().copied().collect();

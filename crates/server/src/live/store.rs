@@ -41,7 +41,7 @@ pub(super) struct Keep {
 
 /// A place in a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub(super) offset: u64,
     pub(super) epoch: String,
 }
@@ -54,6 +54,24 @@ pub(super) struct Span {
     /// Below 0: all; 0: none.
     pub(super) limit: i64,
     pub(super) reverse: bool,
+}
+
+/// What is asked of a store: of this server's, or of the broker's.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    Publish { channel: String, publication: Publication, keep: Keep },
+    History { channel: String, span: Span, meta_ttl: Duration },
+    RemoveHistory { channel: String },
+    Presence { channel: String },
+}
+
+/// What a store answers.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    Nothing,
+    Place(Place),
+    History(Place, Vec<Publication>),
+    Presence(Vec<(String, ClientInfo)>),
 }
 
 /// The store, as a thread reaches it.
@@ -114,6 +132,21 @@ impl Store<'_> {
         thread
             .atomically(engine, session, (&keys, writes), run)
             .unwrap_or_else(|fail| Err(fail.0.into_owned()))
+    }
+
+    /// Does what is asked.
+    pub(super) fn run(&mut self, op: &Op) -> Result<Found, String> {
+        match op {
+            Op::Publish { channel, publication, keep } => {
+                self.publish(channel, publication, keep).map(|(place, _)| Found::Place(place))
+            }
+            Op::History { channel, span, meta_ttl } => {
+                let (place, publications) = self.history(channel, *span, *meta_ttl)?;
+                Ok(Found::History(place, publications))
+            }
+            Op::RemoveHistory { channel } => self.remove_history(channel).map(|()| Found::Nothing),
+            Op::Presence { channel } => self.presence(channel).map(Found::Presence),
+        }
     }
 
     /// Publishes. Returns the place of the publication, or of the one that it repeats, and whether it was left out.

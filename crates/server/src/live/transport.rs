@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::hub::wire::{Kind, Wire};
 use super::hub::{Cx, Fields};
 use super::mail::Mail;
-use super::peers::Waiting;
+use super::peers::{Waiting, Waits};
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};
@@ -116,12 +116,10 @@ impl Request<'_, '_> {
         if keeps { After::Keeps } else { After::Ends }
     }
 
-    /// Answers when other servers have told of their channels.
-    pub(super) fn wait(&mut self, pattern: String) -> After {
-        let mut head = Vec::new();
-        begin(&mut head, 200, self.date);
-        field(&mut head, "Content-Type", "application/json");
-        After::Streams(Box::new(Waiting { pattern, head }), usize::MAX / 4)
+    /// Answers when others have told what is needed.
+    pub(super) fn wait(&mut self, waits: Waits) -> After {
+        let date = self.date.to_owned();
+        After::Streams(Box::new(Waiting { waits: Some(waits), date }), usize::MAX / 4)
     }
 
     fn text(&mut self, status: u16, why: &str) -> After {

@@ -5,8 +5,8 @@ use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::pending_reply::{PendingReply, fail};
 use super::{APPENDS, BASE, command, name};
+use crate::pending_reply::{PendingReply, fail};
 use engine::TakeInput;
 use engine::{Call, SessionCommand};
 

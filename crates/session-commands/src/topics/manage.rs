@@ -10,8 +10,8 @@ use commands::row::{Acl, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
-use super::pending_reply::{PendingReply, fail};
 use super::{APPENDS, BASE, CHANGES, DELETES, READS, command, name};
+use crate::pending_reply::{PendingReply, fail};
 use engine::acl;
 use engine::{Call, SessionCommand};
 

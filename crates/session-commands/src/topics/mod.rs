@@ -2,7 +2,6 @@
 
 mod append;
 mod manage;
-mod pending_reply;
 mod read;
 
 use commands::Fail;
@@ -63,6 +62,6 @@ fn name(args: &Args<'_>, i: usize) -> Result<String, Fail> {
     let name = args.get(i).and_then(|n| std::str::from_utf8(n).ok()).unwrap_or("");
     match ::log::check_name("topic or group", name) {
         Ok(()) => Ok(name.to_owned()),
-        Err(e) => Err(pending_reply::fail(&e)),
+        Err(e) => Err(crate::pending_reply::fail(&e)),
     }
 }

@@ -9,8 +9,8 @@ use commands::row::{Flags, Row};
 use commands::{Fail, Outcome, parse};
 use resp::{Args, Reply};
 
-use super::pending_reply::{PendingReply, fail};
 use super::{BASE, READS, command, name};
+use crate::pending_reply::{PendingReply, fail};
 use engine::{Call, SessionCommand};
 
 /// Records that are answered if the command does not say how many.

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -90,13 +88,10 @@ type infos struct {
 
 // TestControl has two nodes and the server's own web port reach each other's connections.
 func TestControl(t *testing.T) {
-	if os.Getenv("APUS_REFERENCE") == "1" {
-		t.Skip("Redis has no web port")
-	}
-	web := server.FreePort(t)
-	config := filepath.Join(t.TempDir(), "live.json")
-	server.Must(t, os.WriteFile(config, []byte(liveConfig), 0o600))
-	address := server.Start(t, "--web-port", web, "--live-config", config, "--threads", "2")
+	eachWebPort(t, control)
+}
+
+func control(t *testing.T, address, web string) {
 	first, second := mixedNode(t, address), mixedNode(t, address)
 	for _, n := range []node{first, second} {
 		n.node.OnSurvey(func(event centrifuge.SurveyEvent, reply centrifuge.SurveyCallback) {

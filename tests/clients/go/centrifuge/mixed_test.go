@@ -41,13 +41,37 @@ type place struct {
 // TestNodesAndWebPort has two nodes and the server's own web port serve one channel: whatever is published at
 // one of them reaches the clients of all, with the same offsets, and a client may go on at another one.
 func TestNodesAndWebPort(t *testing.T) {
+	eachWebPort(t, nodesAndWebPort)
+}
+
+// eachWebPort runs a test with the web port of the server that is the nodes' Redis, and with that of another one
+// whose live-broker it is.
+func eachWebPort(t *testing.T, test func(t *testing.T, address, web string)) {
 	if os.Getenv("APUS_REFERENCE") == "1" {
 		t.Skip("Redis has no web port")
 	}
-	web := server.FreePort(t)
 	config := filepath.Join(t.TempDir(), "live.json")
 	server.Must(t, os.WriteFile(config, []byte(liveConfig), 0o600))
-	address := server.Start(t, "--web-port", web, "--live-config", config, "--threads", "2")
+	t.Run("own", func(t *testing.T) {
+		web := server.FreePort(t)
+		address := server.Start(t, "--web-port", web, "--live-config", config, "--threads", "2")
+		test(t, address, web)
+	})
+	t.Run("broker", func(t *testing.T) {
+		web := server.FreePort(t)
+		address := server.Start(t, "--threads", "2")
+		options := []string{"--web-port", web, "--live-config", config, "--live-broker", "redis://" + address}
+		server.Start(t, append(options, "--threads", "2")...)
+		server.Eventually(t, "the broker is reached", func() bool {
+			var answer struct{ Error *struct{} }
+			call(t, web, "presence", `{"channel":"reached"}`, &answer)
+			return answer.Error == nil
+		})
+		test(t, address, web)
+	})
+}
+
+func nodesAndWebPort(t *testing.T, address, web string) {
 	first, second := mixedNode(t, address), mixedNode(t, address)
 	places := []place{
 		{"first", first.http.URL},

@@ -8,7 +8,7 @@ use engine::Engine;
 
 use super::Page;
 use super::names::MetricKind::{Counter, Gauge};
-use crate::live::{Figures, Live};
+use crate::live::{BrokerFigures, Figures, Live};
 
 type All = BTreeMap<String, Figures>;
 
@@ -40,9 +40,26 @@ pub(super) fn live(live: &Live, engine: &Engine, page: &mut Page) {
             page.sample(name, &[("namespace", namespace), ("recovered", recovered)], n);
         }
     }
+    if let Some(broker) = live.broker_figures() {
+        self::broker(broker, page);
+    }
     if live.options().prometheus.enabled {
         centrifugo(&all, (clients, users, nodes, slow), page);
     }
+}
+
+/// The servers of live-broker.
+fn broker(broker: BrokerFigures, page: &mut Page) {
+    let BrokerFigures { shards, connected, channels, messages, errors, gaps } = broker;
+    let mut one = |name: &str, kind, help: &str, n: u64| {
+        page.single(&format!("apus_live_broker_{name}"), kind, help, n);
+    };
+    one("shards", Gauge, "Servers of live-broker.", shards);
+    one("connected", Gauge, "Servers of live-broker that are reached.", connected);
+    one("channels", Gauge, "Channels that are followed at live-broker.", channels);
+    one("messages_total", Counter, "Messages from live-broker.", messages);
+    one("errors_total", Counter, "Operations at live-broker that failed.", errors);
+    one("gaps_total", Counter, "Times that a connection for messages broke.", gaps);
 }
 
 /// The names of Centrifugo 6. Its metrics about its own insides have no counterpart here.

@@ -206,7 +206,7 @@ impl Hub {
                     version_epoch: answer.version_epoch,
                     ..Keep::of(&answer.plan)
                 };
-                self.publish_with(cx, &channel, &publication, &keep).map(Some)
+                self.publish_with(cx, (id, command), &channel, *publication, keep)
             }
             Then::Rpc => Ok(Some(ReplyResult::Rpc(proxy::rpc(proxy, outcome)?))),
             Then::Refresh => {

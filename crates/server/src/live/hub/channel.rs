@@ -7,6 +7,7 @@ use ::live::Namespace;
 use live_protocol::filter::Node;
 
 use super::batch::Arrived;
+use super::broker::Followed;
 use super::wire::Wire;
 use crate::live::Counts;
 
@@ -59,6 +60,8 @@ pub(crate) struct Channel {
     /// Of the namespace.
     pub(crate) counts: Arc<Counts>,
     pub(crate) subscribers: Vec<Subscriber>,
+    /// Of a channel of the broker.
+    pub(super) remote: Followed,
     places: Option<HashMap<u64, usize>>,
 }
 
@@ -72,6 +75,7 @@ impl Channel {
             waiting: Vec::new(),
             flush_at: 0,
             subscribers: Vec::new(),
+            remote: Followed::default(),
             places: None,
         }
     }

@@ -10,11 +10,12 @@ use ::live::rpc::{self, Call};
 use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
+use super::broker::After;
 use super::{Cx, Hub, failed, who};
-use crate::live::store::{Keep, Span};
+use crate::live::store::{Keep, Op, Span};
 use live_protocol::{
-    Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult,
-    RpcRequest, SubscribeRequest,
+    Command, HistoryRequest, Method, Publication, PublishRequest, ReplyResult, RpcRequest,
+    SubscribeRequest,
 };
 
 impl Hub {
@@ -59,12 +60,12 @@ impl Hub {
             }
             Method::Publish(asked) => self.publish_command(cx, id, number, asked),
             Method::Presence(asked) => {
-                self.presence_command(cx, id, &asked.channel, false).map(Some)
+                self.presence_command(cx, (id, number), &asked.channel, false)
             }
             Method::PresenceStats(asked) => {
-                self.presence_command(cx, id, &asked.channel, true).map(Some)
+                self.presence_command(cx, (id, number), &asked.channel, true)
             }
-            Method::History(asked) => self.history_command(cx, id, asked).map(Some),
+            Method::History(asked) => self.history_command(cx, (id, number), asked),
             Method::Refresh(token) => self.refresh(cx, id, token).map(Some),
             Method::SubRefresh(asked) => {
                 self.sub_refresh(cx, id, &asked.channel, &asked.token).map(Some)
@@ -148,6 +149,10 @@ impl Hub {
         if granted.options.expire_at > 0 && granted.options.expire_at < now / 1000 {
             return Err(Error::EXPIRED.into());
         }
+        if self.begins_remotely(&asked.channel) {
+            let after = After::Subscribe(Box::new(asked.clone()), Box::new(granted.clone()));
+            return self.begin_remotely(cx, id, number, after);
+        }
         let result = self.subscribe(cx, id, asked, granted, false)?;
         self.reply(cx, id, number, ReplyResult::Subscribe(Box::new(result)));
         self.joined(cx, id, &asked.channel);
@@ -192,7 +197,7 @@ impl Hub {
             Publication { data: asked.data.0.clone(), info: Some(info), ..Publication::default() };
         match step {
             Step::Allowed(plan) => {
-                self.publish_with(cx, &asked.channel, &publication, &Keep::of(&plan)).map(Some)
+                self.publish_with(cx, (id, number), &asked.channel, publication, Keep::of(&plan))
             }
             Step::Proxy(proxy) => {
                 let event = Event::Publish { channel: &asked.channel, data: &asked.data.0 };
@@ -207,20 +212,31 @@ impl Hub {
     pub(super) fn publish_with(
         &mut self,
         cx: &mut Cx<'_>,
+        (id, number): (u64, u32),
         channel: &str,
-        publication: &Publication,
-        keep: &Keep,
-    ) -> Result<ReplyResult, Refusal> {
-        if let Err(why) = self.store(cx).publish(channel, publication, keep) {
+        publication: Publication,
+        keep: Keep,
+    ) -> Done {
+        if self.is_remote() {
+            let channel = channel.to_owned();
+            let after = After::Publish(channel.clone());
+            let op = Op::Publish { channel, publication, keep };
+            return self.ask_remotely(cx, (id, number), op, after);
+        }
+        if let Err(why) = self.store(cx).publish(channel, &publication, &keep) {
             return Err(failed(cx, &why).into());
         }
+        self.count_published(cx, channel);
+        // The client sees its own publication before the reply.
+        self.drain(cx);
+        Ok(Some(ReplyResult::Publish))
+    }
+
+    pub(super) fn count_published(&self, cx: &Cx<'_>, channel: &str) {
         cx.shared.engine.live.published.fetch_add(1, Relaxed);
         if let Ok(found) = self.options.channel.find(channel) {
             self.live.counts(&found.namespace.name).published.fetch_add(1, Relaxed);
         }
-        // The client sees its own publication before the reply.
-        self.drain(cx);
-        Ok(ReplyResult::Publish)
     }
 
     fn rpc_command(&mut self, cx: &mut Cx<'_>, id: u64, number: u32, asked: &RpcRequest) -> Done {
@@ -236,34 +252,26 @@ impl Hub {
     fn presence_command(
         &mut self,
         cx: &mut Cx<'_>,
-        id: u64,
+        (id, number): (u64, u32),
         channel: &str,
         counts: bool,
-    ) -> Result<ReplyResult, Refusal> {
+    ) -> Done {
         let Some(client) = self.clients.get(&id) else {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
         let options = Arc::clone(&self.options);
         let there = client.subscription(channel).is_some();
         permission::presence(&options, who(client), channel, there)?;
-        let presence = self.store(cx).presence(channel);
-        let presence = presence.map_err(|why| Refusal::from(failed(cx, &why)))?;
-        if !counts {
-            return Ok(ReplyResult::Presence(presence));
-        }
-        let mut users: Vec<&str> = presence.iter().map(|(_, info)| info.user.as_str()).collect();
-        users.sort_unstable();
-        users.dedup();
-        let (clients, users) = (presence.len() as u32, users.len() as u32);
-        Ok(ReplyResult::PresenceStats { clients, users })
+        let op = Op::Presence { channel: channel.to_owned() };
+        self.ask_store(cx, (id, number), op, After::Presence { counts })
     }
 
     fn history_command(
         &mut self,
         cx: &mut Cx<'_>,
-        id: u64,
+        (id, number): (u64, u32),
         asked: &HistoryRequest,
-    ) -> Result<ReplyResult, Refusal> {
+    ) -> Done {
         let Some(client) = self.clients.get(&id) else {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
@@ -280,13 +288,10 @@ impl Hub {
             limit: limit.map_or(-1, |limit| limit as i64),
             reverse: asked.reverse,
         };
-        let read = self.store(cx).history(&asked.channel, span, found.history_meta_ttl);
-        let (place, publications) = read.map_err(|why| Refusal::from(failed(cx, &why)))?;
-        if since.is_some_and(|since| !since.epoch.is_empty() && since.epoch != place.epoch) {
-            return Err(Error::UNRECOVERABLE_POSITION.into());
-        }
-        let (epoch, offset) = (place.epoch, place.offset);
-        Ok(ReplyResult::History(HistoryResult { publications, epoch, offset }))
+        let channel = asked.channel.clone();
+        let op = Op::History { channel, span, meta_ttl: found.history_meta_ttl };
+        let epoch = since.map(|since| since.epoch.clone()).filter(|epoch| !epoch.is_empty());
+        self.ask_store(cx, (id, number), op, After::History(epoch))
     }
 }
 

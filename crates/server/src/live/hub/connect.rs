@@ -12,10 +12,23 @@ use ::live::token::{ConnectToken, SubscribeToken, TokenError};
 use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
+use super::broker::After;
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
 use crate::live::peers;
 use live_protocol::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
+
+/// What a connect command asks for of a channel that the server subscribes it to.
+pub(super) fn subscription(asked: &ConnectRequest, channel: &str) -> SubscribeRequest {
+    let mut sub = SubscribeRequest { channel: channel.to_owned(), ..Default::default() };
+    if let Some(own) = asked.subs.get(channel) {
+        sub.recover = own.recover;
+        sub.offset = own.offset;
+        sub.epoch.clone_from(&own.epoch);
+        sub.delta.clone_from(&own.delta);
+    }
+    sub
+}
 
 impl Hub {
     /// A connect command: `command` is its number, 0 for a connection in one direction.
@@ -84,6 +97,10 @@ impl Hub {
         asked: &ConnectRequest,
         mut plan: Plan,
     ) -> Result<(), Refusal> {
+        if plan.subscriptions.iter().any(|(channel, _)| self.begins_remotely(channel)) {
+            let after = After::Connect(Box::new(asked.clone()), Box::new(plan));
+            return self.begin_remotely(cx, id, command, after);
+        }
         let options = self.options();
         let now = cx.thread.cx.now;
         let same = |client: &&super::Client| client.connected && *client.user == *plan.user;
@@ -109,13 +126,7 @@ impl Hub {
         let mut joined = Vec::new();
         for (channel, granted) in &plan.subscriptions {
             let granted = &Granted { options: granted.clone(), client_side_refresh: false };
-            let mut sub = SubscribeRequest { channel: channel.clone(), ..Default::default() };
-            if let Some(own) = asked.subs.get(channel) {
-                sub.recover = own.recover;
-                sub.offset = own.offset;
-                sub.epoch.clone_from(&own.epoch);
-                sub.delta.clone_from(&own.delta);
-            }
+            let sub = subscription(asked, channel);
             let subscribed = self.subscribe(cx, id, &sub, granted, true)?;
             result.subs.push((channel.clone(), subscribed));
             joined.push(channel);

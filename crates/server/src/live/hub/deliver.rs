@@ -44,7 +44,7 @@ impl Hub {
     }
 
     /// Delivers what a plain PUBLISH to a channel's own name says.
-    fn deliver_plain(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
+    pub(super) fn deliver_plain(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         let Some(there) = self.channels.get(channel) else { return };
         if let Some(data) = from_resp(there.namespace.publish_from_resp, message) {
             let publication = Publication { data: data.into_owned(), ..Publication::default() };
@@ -53,17 +53,12 @@ impl Hub {
         }
     }
 
-    fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
+    pub(super) fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
-                let Some(mut publication) = Publication::of_protobuf(publication) else { return };
-                if offset > 0 {
-                    publication.offset = offset;
+                if let Some(arrived) = arrived((offset, epoch), previous, publication) {
+                    self.arrive(cx, channel, arrived);
                 }
-                let data_of = |kept: &[u8]| Publication::of_protobuf(kept).unwrap_or_default().data;
-                let previous = previous.map(data_of);
-                let (since, epoch) = (publication.offset, epoch.into());
-                self.arrive(cx, channel, Arrived { publication, since, epoch, previous });
             }
             Some(Envelope::Join(info)) => {
                 if let Some(info) = ClientInfo::of_protobuf(info) {
@@ -90,15 +85,33 @@ impl Hub {
 
     /// Sends a publication to the subscribers of this thread.
     pub(super) fn send_out(&mut self, cx: &mut Cx<'_>, channel: &str, arrived: Arrived) {
+        self.send_to(cx, channel, arrived, None);
+    }
+
+    /// Sends a publication to one of them, or to all.
+    pub(super) fn send_to(
+        &mut self,
+        cx: &mut Cx<'_>,
+        channel: &str,
+        arrived: Arrived,
+        only: Option<u64>,
+    ) {
         let Some(there) = self.channels.get_mut(channel) else { return };
         let Arrived { publication, since, epoch, previous } = arrived;
-        let source = source(there.latest.take(), &publication, &epoch, previous);
+        let source = match only {
+            None => source(there.latest.take(), &publication, &epoch, previous),
+            // The others are further.
+            Some(_) => None,
+        };
         let mut encoded = Encoded::new(channel, there.number);
         let mut shapes = Shapes::new(&publication, source.as_ref());
         let mut is_json = None;
         let mut ended = Vec::new();
         let (mut delivered, mut deltas) = (0, false);
         for subscriber in &mut there.subscribers {
+            if only.is_some_and(|only| only != subscriber.id) {
+                continue;
+            }
             deltas |= subscriber.delta;
             match follow(subscriber, (since, publication.offset), &epoch) {
                 None => continue,
@@ -124,7 +137,7 @@ impl Hub {
             }
             subscriber.base = publication.offset;
         }
-        if deltas && publication.offset > 0 {
+        if deltas && publication.offset > 0 && only.is_none() {
             let (offset, data) = (publication.offset, publication.data);
             there.latest = Some(Latest { offset, epoch, data });
         }
@@ -155,6 +168,22 @@ impl Hub {
             self.end_subscription(cx, id, channel, &Unsubscribe::INSUFFICIENT_STATE);
         }
     }
+}
+
+/// A publication of a message.
+pub(super) fn arrived(
+    (offset, epoch): (u64, &str),
+    previous: Option<&[u8]>,
+    publication: &[u8],
+) -> Option<Arrived> {
+    let mut publication = Publication::of_protobuf(publication)?;
+    if offset > 0 {
+        publication.offset = offset;
+    }
+    let data_of = |kept: &[u8]| Publication::of_protobuf(kept).unwrap_or_default().data;
+    let previous = previous.map(data_of);
+    let (since, epoch) = (publication.offset, epoch.into());
+    Some(Arrived { publication, since, epoch, previous })
 }
 
 /// What a delta to a publication starts from: what was sent last, or the publication before it; none: it does not go

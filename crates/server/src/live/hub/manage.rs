@@ -6,6 +6,7 @@ use ::live::api::{self, Target};
 use ::live::permission::Subscription as Granted;
 use ::live::{Disconnect, SubscribeOptions, Unsubscribe};
 
+use super::broker::After;
 use super::client::Client;
 use super::{Cx, Hub, ttl};
 use crate::live::mail::Mail;
@@ -36,7 +37,15 @@ impl Hub {
                 }
             }
             Mail::Refresh(asked) => self.refresh_by_api(cx, &asked),
-            Mail::Answer(id, reply) => self.answer_waiting(cx, id, &reply),
+            Mail::Answer(id, reply) => {
+                self.answer_waiting(cx, id, (200, &api::encode(&reply)));
+            }
+            Mail::Body(id, status, body) => self.answer_waiting(cx, id, (status, &body)),
+            Mail::Found(id, number, found) => self.found(cx, id, number, found),
+            Mail::Begun(id, number, begun) => self.begun(cx, id, number, begun),
+            Mail::Message(message) => self.heard(cx, &message),
+            Mail::Gap(channel) => self.gap(&channel),
+            Mail::Position(channel, place) => self.position(cx, &channel, place.as_ref()),
         }
     }
 
@@ -63,13 +72,29 @@ impl Hub {
             if there.is_some() {
                 continue;
             }
-            let Ok(result) = self.subscribe(cx, id, &request, &granted, true) else { continue };
-            self.push(cx, id, &asked.channel, &Push::Subscribe(&result));
-            for publication in &result.publications {
-                self.push(cx, id, &asked.channel, &Push::Publication(publication));
+            if self.is_remote() {
+                let after = After::ByApi(Box::new(request.clone()), Box::new(granted.clone()));
+                let _ = self.begin_remotely(cx, id, 0, after);
+                continue;
             }
-            self.joined(cx, id, &asked.channel);
+            self.subscribe_from_server(cx, id, &request, &granted);
         }
+    }
+
+    /// Subscribes a client, and tells it.
+    pub(super) fn subscribe_from_server(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        request: &SubscribeRequest,
+        granted: &Granted,
+    ) {
+        let Ok(result) = self.subscribe(cx, id, request, granted, true) else { return };
+        self.push(cx, id, &request.channel, &Push::Subscribe(&result));
+        for publication in &result.publications {
+            self.push(cx, id, &request.channel, &Push::Publication(publication));
+        }
+        self.joined(cx, id, &request.channel);
     }
 
     fn unsubscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Unsubscribe, end: &Unsubscribe) {

@@ -5,6 +5,7 @@
 
 mod ask;
 mod batch;
+mod broker;
 mod channel;
 mod client;
 mod commands;
@@ -13,6 +14,7 @@ mod deliver;
 mod encode;
 mod held;
 mod manage;
+mod remote;
 mod subscribe;
 mod timers;
 mod waits;
@@ -67,8 +69,10 @@ pub(crate) struct Hub {
     numbered: u64,
     pub(super) clients: HashMap<u64, Client>,
     pub(super) channels: HashMap<Arc<str>, Channel>,
-    /// Clients of the API that wait for other servers, with the heads of their answers.
-    pub(super) waiting: HashMap<u64, Vec<u8>>,
+    /// Clients of the API that wait for other servers, with the dates of their answers.
+    pub(super) waiting: HashMap<u64, String>,
+    /// What was read from the broker for subscriptions that begin now.
+    begun: broker::Reads,
     held: Held,
 }
 
@@ -89,6 +93,7 @@ impl Hub {
             batches: Vec::new(),
             numbered: 0,
             waiting: HashMap::new(),
+            begun: broker::Reads::new(),
             held: Held::default(),
         })
     }

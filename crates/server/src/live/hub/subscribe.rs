@@ -35,18 +35,7 @@ impl Hub {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
         let options = &granted.options;
-        let filter = match &asked.tf {
-            Some(_) if !options.tags_filter => return Err(Error::BAD_REQUEST.into()),
-            Some(tf) => Some(Arc::new(Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
-            None => None,
-        };
-        if !matches!(asked.delta.as_str(), "" | "fossil") {
-            return Err(Disconnect::BAD_REQUEST.into());
-        }
-        if asked.kind != 0 {
-            // Maps and shared polls.
-            return Err(Error::NOT_AVAILABLE.into());
-        }
+        let filter = filter(asked, options)?;
         let info = client.info_in(&options.info);
         let wire = client.wire;
         self.flush(cx, &asked.channel);
@@ -103,14 +92,23 @@ impl Hub {
 
     /// Tells a channel that a client has joined it.
     pub(super) fn joined(&mut self, cx: &mut Cx<'_>, id: u64, channel: &str) {
+        self.catch_up(cx, id, channel);
         let Some(client) = self.clients.get(&id) else { return };
         let Some(sub) = client.subscription(channel).filter(|s| s.join_leave) else { return };
         let info = client.info_in(&sub.info);
-        self.store(cx).publish_presence(channel, true, &info);
+        self.tell_presence(cx, channel, true, info);
+    }
+
+    /// Tells a channel that somebody joins or leaves.
+    fn tell_presence(&mut self, cx: &mut Cx<'_>, channel: &str, joins: bool, info: ClientInfo) {
+        if let Some(remote) = &self.live.remote {
+            return remote.tell_presence(channel, joins, info);
+        }
+        self.store(cx).publish_presence(channel, joins, &info);
     }
 
     /// The thread follows a channel from now on.
-    fn enter(&mut self, cx: &mut Cx<'_>, channel: &str) -> Result<Arc<str>, Refusal> {
+    pub(super) fn enter(&mut self, cx: &mut Cx<'_>, channel: &str) -> Result<Arc<str>, Refusal> {
         if let Some((name, _)) = self.channels.get_key_value(channel) {
             return Ok(Arc::clone(name));
         }
@@ -121,6 +119,10 @@ impl Hub {
         self.numbered += 1;
         let state = Channel::new(namespace, counts, self.numbered);
         self.channels.insert(Arc::clone(&name), state);
+        if let Some(remote) = &self.live.remote {
+            remote.follow(channel, cx.thread.index, from_resp);
+            return Ok(name);
+        }
         let tap = Store::tap_of(&self.live.prefix, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
         if from_resp {
@@ -130,9 +132,13 @@ impl Hub {
     }
 
     /// … and does not when nobody here is subscribed.
-    fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
-        if self.channels.get(channel).is_some_and(|there| there.subscribers.is_empty()) {
+    pub(super) fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
+        let is_empty = |there: &Channel| there.subscribers.is_empty() && there.remote.begins == 0;
+        if self.channels.get(channel).is_some_and(is_empty) {
             self.channels.remove(channel);
+            if let Some(remote) = &self.live.remote {
+                return remote.unfollow(channel, cx.thread.index);
+            }
             let tap = Store::tap_of(&self.live.prefix, channel);
             cx.thread.untap(&cx.shared.engine, tap.as_bytes());
             cx.thread.untap(&cx.shared.engine, channel.as_bytes());
@@ -148,35 +154,21 @@ impl Hub {
         info: &ClientInfo,
     ) -> Result<(SubscribeResult, Place), Refusal> {
         let channel = &asked.channel;
-        if options.presence
-            && let Err(why) = self.store(cx).add_presence(channel, info)
-        {
+        let span = self.span(asked, options);
+        let read = match self.begun.remove(channel.as_str()) {
+            Some(read) => read,
+            None => self.read(cx, channel, (options, info), span),
+        };
+        let (place, publications) = read.map_err(|why| {
             failed(cx, &why);
-            return Err(Disconnect::SERVER_ERROR.into());
-        }
+            Refusal::from(Disconnect::SERVER_ERROR)
+        })?;
         let mut result = SubscribeResult::default();
-        if !options.positioning && !options.recovery {
+        if span.is_none() {
             return Ok((result, Place::default()));
         }
-        let recovers = options.recovery && (asked.recover || options.auto_cache_recover);
+        let recovers = recovers(asked, options);
         let cache = options.recovery_mode == RecoveryMode::Cache;
-        let span = match (recovers, cache) {
-            (false, _) => Span { since: None, limit: 0, reverse: false },
-            (true, true) => Span { since: None, limit: 1, reverse: true },
-            (true, false) => {
-                let most = self.options.client.recovery_max_publication_limit;
-                let limit = if most == 0 { -1 } else { most as i64 };
-                Span { since: Some(asked.offset), limit, reverse: false }
-            }
-        };
-        let read = self.store(cx).history(channel, span, options.history_meta_ttl);
-        let (place, publications) = match read {
-            Ok(read) => read,
-            Err(why) => {
-                failed(cx, &why);
-                return Err(Disconnect::SERVER_ERROR.into());
-            }
-        };
         result.positioned = true;
         result.recoverable = options.recovery;
         result.epoch.clone_from(&place.epoch);
@@ -188,6 +180,47 @@ impl Hub {
             recovered?;
         }
         Ok((result, place))
+    }
+
+    /// Enters presence, and reads the history, in the store of this server.
+    fn read(
+        &mut self,
+        cx: &mut Cx<'_>,
+        channel: &str,
+        (options, info): (&SubscribeOptions, &ClientInfo),
+        span: Option<Span>,
+    ) -> Result<(Place, Vec<Publication>), String> {
+        if self.is_remote() {
+            return Err("the broker was not asked".into());
+        }
+        if options.presence {
+            self.store(cx).add_presence(channel, info)?;
+        }
+        match span {
+            Some(span) => self.store(cx).history(channel, span, options.history_meta_ttl),
+            None => Ok((Place::default(), Vec::new())),
+        }
+    }
+
+    /// What a subscription reads of the history; none: it has no position.
+    pub(super) fn span(
+        &self,
+        asked: &SubscribeRequest,
+        options: &SubscribeOptions,
+    ) -> Option<Span> {
+        if !options.positioning && !options.recovery {
+            return None;
+        }
+        let cache = options.recovery_mode == RecoveryMode::Cache;
+        Some(match (recovers(asked, options), cache) {
+            (false, _) => Span { since: None, limit: 0, reverse: false },
+            (true, true) => Span { since: None, limit: 1, reverse: true },
+            (true, false) => {
+                let most = self.options.client.recovery_max_publication_limit;
+                let limit = if most == 0 { -1 } else { most as i64 };
+                Span { since: Some(asked.offset), limit, reverse: false }
+            }
+        })
     }
 
     /// Whether a client can be given all that it has missed, and all of that.
@@ -248,16 +281,42 @@ impl Hub {
             there.remove(id);
         }
         self.leave_if_empty(cx, channel);
-        if sub.presence
+        if let (true, Some(remote)) = (sub.presence, &self.live.remote) {
+            remote.presence(channel, info.clone(), false);
+        } else if sub.presence
             && let Err(why) = self.store(cx).remove_presence(channel, &info.client)
         {
             // It expires by itself.
             failed(cx, &why);
         }
         if sub.join_leave {
-            self.store(cx).publish_presence(channel, false, &info);
+            self.tell_presence(cx, channel, false, info);
         }
         self.live.count_subscription(&cx.shared.engine.live, &sub.channel, false);
         true
     }
+}
+
+fn recovers(asked: &SubscribeRequest, options: &SubscribeOptions) -> bool {
+    options.recovery && (asked.recover || options.auto_cache_recover)
+}
+
+/// The filter of a request, if it can be subscribed with.
+pub(super) fn filter(
+    asked: &SubscribeRequest,
+    options: &SubscribeOptions,
+) -> Result<Option<Arc<Node>>, Refusal> {
+    let filter = match &asked.tf {
+        Some(_) if !options.tags_filter => return Err(Error::BAD_REQUEST.into()),
+        Some(tf) => Some(Arc::new(Node::of(tf).ok_or(Error::BAD_REQUEST)?)),
+        None => None,
+    };
+    if !matches!(asked.delta.as_str(), "" | "fossil") {
+        return Err(Disconnect::BAD_REQUEST.into());
+    }
+    if asked.kind != 0 {
+        // Maps and shared polls.
+        return Err(Error::NOT_AVAILABLE.into());
+    }
+    Ok(filter)
 }

@@ -155,6 +155,10 @@ impl Hub {
         for (channel, chan_info) in present {
             let Some(client) = self.clients.get(&id) else { return };
             let info = client.info_in(&chan_info);
+            if let Some(remote) = &self.live.remote {
+                remote.presence(&channel, info, true);
+                continue;
+            }
             if let Err(why) = self.store(cx).add_presence(&channel, &info) {
                 failed(cx, &why);
             }
@@ -177,6 +181,10 @@ impl Hub {
             let Some(sub) = there.get(id).filter(|sub| sub.positioned) else { continue };
             let (offset, epoch, server_side) =
                 (sub.offset, Arc::clone(&sub.epoch), sub.server_side);
+            if self.is_remote() {
+                self.check_remotely(&channel, now);
+                continue;
+            }
             let meta_ttl = there.namespace.history_meta_ttl;
             let span = Span { since: None, limit: 0, reverse: false };
             match self.store(cx).history(&channel, span, meta_ttl) {

@@ -9,6 +9,7 @@ use ::live::Disconnect;
 use live_protocol::{Command, Method};
 
 use super::ask::Pending;
+use super::broker::Unread;
 use super::client::Client;
 use super::{Cx, Hub};
 
@@ -22,6 +23,8 @@ const COMMAND_BYTES: usize = 128;
 pub(super) struct Waits {
     /// Questions without an answer.
     pub(super) pending: Vec<Pending>,
+    /// The same of the broker.
+    pub(super) unread: Vec<Unread>,
     /// Commands whose tokens need a key that is being fetched.
     keyless: Vec<Command>,
     queue: VecDeque<Command>,
@@ -31,11 +34,16 @@ pub(super) struct Waits {
 impl Waits {
     /// Commands that were begun and have no reply.
     fn begun(&self) -> usize {
-        self.keyless.len() + self.pending.iter().filter(|one| one.is_command()).count()
+        self.keyless.len()
+            + self.pending.iter().filter(|one| one.is_command()).count()
+            + self.unread.iter().filter(|one| one.is_command()).count()
     }
 
     fn is_over(&self) -> bool {
-        self.pending.is_empty() && self.keyless.is_empty() && self.queue.is_empty()
+        self.pending.is_empty()
+            && self.unread.is_empty()
+            && self.keyless.is_empty()
+            && self.queue.is_empty()
     }
 }
 

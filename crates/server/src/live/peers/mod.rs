@@ -24,7 +24,7 @@ use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
 
-pub(super) use survey::{Surveys, Waiting};
+pub(super) use survey::{Surveys, Waiting, Waits};
 
 /// How often a server tells of itself, in milliseconds, and after what time without that it is forgotten.
 const TELL_EVERY_MS: i64 = 3000;
@@ -121,6 +121,9 @@ impl Live {
     ) {
         let channel = to.map_or_else(|| self.control_channel(), |node| self.node_channel(node));
         let bytes = Command { uid: self.node.clone(), message }.encode();
+        if let Some(remote) = &self.remote {
+            return remote.tell(channel, bytes);
+        }
         thread.publish_in_order(engine, channel.as_bytes(), &bytes);
     }
 
@@ -173,7 +176,9 @@ impl Hub {
         }
         let late = peers.surveys.take_late(now);
         drop(peers);
-        if begins {
+        if let (true, Some(remote)) = (begins, &live.remote) {
+            remote.listen(&[live.control_channel(), live.node_channel(&live.node)]);
+        } else if begins {
             cx.thread.tap(engine, live.control_channel().as_bytes());
             cx.thread.tap(engine, live.node_channel(&live.node).as_bytes());
         }

@@ -7,11 +7,14 @@
 //! | `centrifuge_emulation` | commands for a session, which came to another server than its stream | nothing |
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
-use ::live::api::{self, ApiError, ChannelInfo, ReplyResult};
+use ::live::api::{ApiError, ChannelInfo, ReplyResult};
 use engine::Engine;
+use http1::response;
 use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
+use super::super::api::{Decoded, JSON, Shape, Work};
 use super::super::hub::{Cx, Hub};
 use super::super::transport::{Emulation, with_hub};
 use super::super::{Live, Mail};
@@ -163,7 +166,8 @@ impl Hub {
     /// Whether a question about channels is for other servers, too.
     pub(in super::super) fn has_company(&self, cx: &Cx<'_>) -> bool {
         // What a replica publishes, its primary does not hear.
-        !cx.shared.engine.is_replica() && !self.live().peers.lock().nodes.is_empty()
+        let hears = self.live().remote.is_some() || !cx.shared.engine.is_replica();
+        hears && !self.live().peers.lock().nodes.is_empty()
     }
 
     /// Asks all servers for their channels, for a client of the API that waits.
@@ -196,20 +200,32 @@ impl Hub {
     }
 }
 
+/// What a request of the API waits for.
+pub(in super::super) enum Waits {
+    /// For the channels of other servers, that match a pattern.
+    Channels(String),
+    /// For the broker.
+    Broker(Vec<Decoded>, Shape),
+}
+
 /// A request of the API that waits for other servers.
 pub(in super::super) struct Waiting {
-    pub(in super::super) pattern: String,
-    /// The head of the answer, up to its length.
-    pub(in super::super) head: Vec<u8>,
+    pub(in super::super) waits: Option<Waits>,
+    /// The date for its answer.
+    pub(in super::super) date: String,
 }
 
 impl Streaming for Waiting {
     fn begin(&mut self, at: &mut At<'_>) {
-        let (id, pattern) = (at.id, std::mem::take(&mut self.pattern));
-        let head = std::mem::take(&mut self.head);
+        let (id, waits) = (at.id, self.waits.take());
+        let date = std::mem::take(&mut self.date);
         with_hub(at, |hub, cx| {
-            hub.waiting.insert(id, head);
-            hub.ask_for_channels(cx, id, &pattern);
+            hub.waiting.insert(id, date);
+            match waits {
+                Some(Waits::Channels(pattern)) => hub.ask_for_channels(cx, id, &pattern),
+                Some(Waits::Broker(asked, shape)) => hub.answer_later(cx, id, asked, shape),
+                None => {}
+            }
         });
     }
 
@@ -227,13 +243,33 @@ impl Hub {
         &mut self,
         cx: &mut Cx<'_>,
         id: u64,
-        reply: &api::Reply,
+        (status, body): (u16, &[u8]),
     ) {
-        let Some(mut answer) = self.waiting.remove(&id) else { return };
-        let body = api::encode(reply);
-        http1::response::length(&mut answer, body.len());
-        http1::response::end(&mut answer, false, 1);
-        answer.extend_from_slice(&body);
+        let Some(date) = self.waiting.remove(&id) else { return };
+        let mut answer = Vec::new();
+        response::begin(&mut answer, status, &date);
+        response::field(&mut answer, "Content-Type", JSON);
+        response::length(&mut answer, body.len());
+        response::end(&mut answer, false, 1);
+        answer.extend_from_slice(body);
         cx.outlets.end(id, &answer);
+    }
+
+    /// Does what a client of the API asks for, of which the broker has a part.
+    fn answer_later(&mut self, cx: &mut Cx<'_>, id: u64, asked: Vec<Decoded>, shape: Shape) {
+        let plan = |asked| match asked {
+            Ok(asked) => self.api_plan(cx, asked),
+            Err(error) => Work::Done(Err(error)),
+        };
+        let work: Vec<Work> = asked.into_iter().map(plan).collect();
+        let (live, engine) = (self.live(), Arc::clone(&cx.shared.engine));
+        let thread = cx.thread.index;
+        let at = Arc::clone(&live);
+        if let Some(remote) = &live.remote {
+            remote.settle_all(work, move |replies| {
+                let (status, body) = shape.encode(replies);
+                at.post(&engine, thread, Mail::Body(id, status, body));
+            });
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! A connection that waits for the log, which answers from threads of its own.
+//! A connection that waits for the log, or for the broker of live channels: both answer from threads of their own.
 //!
 //! To the connection it is a blocked command like any other: its input waits, CLIENT UNBLOCK and its
 //! end give up. The answer goes through a job of the connection's thread, so that it cannot come
@@ -20,7 +20,7 @@ use store::{Block, Empty, Kind};
 
 /// See the module's text.
 #[derive(Clone)]
-pub(super) struct PendingReply {
+pub(crate) struct PendingReply {
     worker: Arc<Worker>,
     client: Arc<Client>,
     proto: Proto,
@@ -31,7 +31,7 @@ pub(super) struct PendingReply {
 }
 
 /// Texts of the log as error replies.
-pub(super) fn fail(e: &Error) -> Fail {
+pub(crate) fn fail(e: &Error) -> Fail {
     let word = match e {
         Error::NoTopic(_) => "NOTOPIC",
         Error::TopicExists(_) => "TOPICEXISTS",
@@ -71,7 +71,7 @@ fn revoked(engine: &Engine, client: &Client, what: &[String; 2]) -> Option<Fail>
 impl PendingReply {
     /// Makes the connection wait: until `deadline` (Unix milliseconds), if there is one, and then for
     /// nothing. `what` stands for the arguments in the slow log.
-    pub(super) fn wait(
+    pub(crate) fn wait(
         call: &mut Call<'_>,
         what: [&str; 2],
         deadline: Option<i64>,
@@ -100,7 +100,7 @@ impl PendingReply {
     }
 
     /// Answers, if the connection still waits.
-    pub(super) fn answer(&self, write: impl FnOnce(&mut Reply<'_>) -> Outcome) {
+    pub(crate) fn answer(&self, write: impl FnOnce(&mut Reply<'_>) -> Outcome) {
         let mut out = Out::default();
         let mut reply = Reply::new(&mut out, self.proto);
         let failed = write(&mut reply).err();
@@ -121,7 +121,7 @@ impl PendingReply {
 
     /// Keeps the waker of the connection for as long as it waits for this command. That may be over
     /// already, and the connection may wait for another command.
-    pub(super) fn keep(&self, waiting: Option<::log::Waiting>) {
+    pub(crate) fn keep(&self, waiting: Option<::log::Waiting>) {
         let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
             if client.waits_for(answer_id).is_some() {
