@@ -48,6 +48,13 @@ fn main() {
     let depth: usize = args.get(3).and_then(|a| a.parse().ok()).unwrap_or(1000);
     let seconds: f64 = args.get(4).and_then(|a| a.parse().ok()).unwrap_or(2.0);
     let threads = args.get(5).map_or("1", String::as_str);
+    if seconds > 0.0 {
+        // As the server does; `APUS_SMALL_PAGES=1` shows what it is good for.
+        let touch = apus::huge_pages::forbid_at_first_touch();
+        if std::env::var_os("APUS_SMALL_PAGES").is_none() {
+            apus::huge_pages::start(touch);
+        }
+    }
     let config = config::Config::new();
     config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
     let engine = Engine::new(Options {

@@ -37,6 +37,7 @@ pub mod client;
 pub mod docs;
 mod give_back;
 mod http;
+pub mod huge_pages;
 mod live;
 pub mod log_tool;
 mod net;
@@ -446,18 +447,6 @@ pub fn http_connections(config: &Config) -> u64 {
         0
     } else {
         config.int(Id::TopicHttpMaxConnections) as u64
-    }
-}
-
-/// Disables transparent huge pages for the whole process: the kernel fills a fresh one at its first touch,
-/// which has been seen to take 5 ms on a virtual machine, and the thread that touches it waits. Does
-/// nothing on systems that cannot.
-#[expect(unsafe_code, reason = "prctl")]
-pub fn disable_huge_pages() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: takes numbers only, and concerns pages that are touched later.
-    unsafe {
-        libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0);
     }
 }
 

@@ -277,9 +277,11 @@ fn log_ready(log: &Log, server: &Server) {
 
 fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Result<()> {
     apus::enter_dir(&config)?;
-    if config.flag(Id::DisableThp) {
-        apus::disable_huge_pages();
-    }
+    let touch = if config.flag(Id::DisableThp) {
+        apus::huge_pages::forbid_at_first_touch()
+    } else {
+        apus::huge_pages::FirstTouch::Asked
+    };
     let json = matches!(config.chosen(Id::LogFormat), config::LogFormat::Json);
     let sink = LineSink::new(&config.string(Id::Logfile), json)?;
     let log = Log::new(Arc::new(sink), apus::level_of(&config));
@@ -295,6 +297,9 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     let watcher = apus::start_thread("apus-signals".into(), move || {
         watch(signals, &told, source, &signal_log);
     })?;
+    if config.flag(Id::CollapseHugePages) {
+        apus::huge_pages::start(touch);
+    }
     let has_logfile = !config.string(Id::Logfile).is_empty();
     let started = Server::builder().config(config, loaded).log(log.clone()).start();
     if let Err(e) = &started

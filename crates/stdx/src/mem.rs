@@ -12,7 +12,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Threads with a slot of their own. Later ones share the last slot and pay for an atomic add.
 const SLOTS: usize = 128;
@@ -164,6 +164,19 @@ pub fn sample_peak() {
 /// Makes the present use the peak (`CONFIG RESETSTAT` and `MEMORY` tests).
 pub fn reset_peak() {
     PEAK.store(used() as i64, Relaxed);
+}
+
+/// See [`set_huge`].
+static HUGE: AtomicU64 = AtomicU64::new(0);
+
+/// Notes how many bytes of the process lie in huge pages: to find out takes long.
+pub fn set_huge(bytes: u64) {
+    HUGE.store(bytes, Relaxed);
+}
+
+/// Bytes in huge pages as noted last; 0 when nothing notes them.
+pub fn huge() -> u64 {
+    HUGE.load(Relaxed)
 }
 
 /// Bytes that an allocation for `n` values takes; none is made for none.

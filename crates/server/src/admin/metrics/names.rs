@@ -138,6 +138,7 @@ pub(super) const NAMES: &[Row] = &[
         G,
         "Bytes that maxmemory does not count.",
     ),
+    ("mem_huge_pages", "mem_huge_pages_bytes", G, "Bytes in huge pages, as last looked at."),
     ("mem_topics", "mem_topics_bytes", G, "Bytes that topics and HTTP use, apart from maxmemory."),
     (
         "mem_overhead_db_hashtable_rehashing",

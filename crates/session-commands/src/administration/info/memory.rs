@@ -56,6 +56,7 @@ pub(super) fn memory(call: &mut Call<'_>, s: &mut Section) {
     s.put("mem_fragmentation_bytes", f.fragmentation_bytes());
     s.put("mem_not_counted_for_evict", engine.not_counted_for_eviction());
     s.put("mem_topics", stdx::mem::apart());
+    s.put("mem_huge_pages", stdx::mem::huge());
     let replication = engine.replication.state();
     let stream = replication.backlog.as_ref().map(|backlog| backlog.figures());
     drop(replication);
