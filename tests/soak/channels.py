@@ -25,7 +25,7 @@ import threading
 import time
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "clients"))
-from harness.channels import TRANSPORTS, Gone, api, config, subscribe  # noqa: E402
+from harness.live import TRANSPORTS, Gone, api, config, subscribe  # noqa: E402
 from harness.ports import free_port  # noqa: E402
 from harness.server import PATIENCE_S, encode  # noqa: E402
 
@@ -39,9 +39,9 @@ class Server:
         self.port, self.web = free_port(), free_port()
         self.dir = directory
         with open(f"{directory}/live.json", "w") as f:
-            json.dump(config({
-                "name": "hist", "history_size": args.history, "history_ttl": "2s", "history_meta_ttl": "1h", "force_recovery": True,
-            }), f)
+            json.dump(config({"hist": {
+                "history_size": args.history, "history_ttl": "2s", "history_meta_ttl": "1h", "force_recovery": True,
+            }}), f)
         self.command = [APUS, "serve", "--port", self.port, "--dir", directory, "--save", "", "--threads", args.threads,
                         "--web-port", self.web, "--live-config", f"{directory}/live.json"]
         if args.journal != "no":

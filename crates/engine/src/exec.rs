@@ -293,9 +293,18 @@ impl Engine {
     /// Whether the server is a replica that takes writes from its primary only.
     #[inline]
     pub(crate) fn is_read_only_for(&self, session: &Session) -> bool {
-        !session.from_primary
-            && self.attention.get() & Attention::REPLICA != 0
-            && self.config.flag(Id::ReplicaReadOnly)
+        !session.from_primary && self.is_read_only()
+    }
+
+    /// Whether clients cannot write: the server is a replica.
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.is_replica() && self.config.flag(Id::ReplicaReadOnly)
+    }
+
+    /// What a client is told that writes to a replica; `None`: it may write.
+    pub fn refuses_as_replica(&self) -> Option<Fail> {
+        self.is_read_only().then_some(READONLY)
     }
 
     /// Whether the server is in a state in which the session may write, or read.

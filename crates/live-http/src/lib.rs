@@ -118,7 +118,7 @@ impl Asker {
             let outcome = match tokio::time::timeout(timeout, answer).await {
                 Ok(Ok(outcome)) => outcome,
                 Ok(Err(why)) => Outcome::Failed(why),
-                Err(_) => Outcome::Failed(format!("no response within {timeout:?}")),
+                Err(_) => Outcome::TimedOut(timeout),
             };
             drop(place);
             done(outcome);

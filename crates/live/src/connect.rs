@@ -220,21 +220,19 @@ fn finish(options: &Options, mut plan: Plan) -> Result<Plan, Refusal> {
 }
 
 impl Plan {
-    /// Checks what can only be known when the connection is made: how many connections the user has, and whether it
-    /// expired meanwhile. Caps the expiry. `now_s` is the Unix clock in seconds.
+    /// Most connections that the user may have, this one included (3504); `None`: any number.
+    #[must_use]
+    pub fn user_limit(&self, options: &Options) -> Option<usize> {
+        let limit = options.client.user_connection_limit;
+        (limit > 0 && !self.user.is_empty()).then_some(limit)
+    }
+
+    /// Checks what can only be known when the connection is made: whether it expired meanwhile. Caps the expiry.
+    /// `now_s` is the Unix clock in seconds.
     ///
     /// # Errors
-    /// The user has too many connections (3504); the connection expired (110).
-    pub fn admit(
-        &mut self,
-        options: &Options,
-        user_connections: usize,
-        now_s: i64,
-    ) -> Result<Expiry, Refusal> {
-        let limit = options.client.user_connection_limit;
-        if limit > 0 && !self.user.is_empty() && user_connections >= limit {
-            return Err(Disconnect::CONNECTION_LIMIT.into());
-        }
+    /// The connection expired (110).
+    pub fn admit(&mut self, now_s: i64) -> Result<Expiry, Refusal> {
         self.expire_at = self.expire_at.min(now_s.saturating_add(TTL_MAX_S)).max(0);
         if self.expire_at == 0 {
             return Ok(Expiry::default());

@@ -4,7 +4,7 @@
 //! ```text
 //!  config.json ─► options ─► channel ─► permission ─► subscription      code: what clients are told
 //!                    │                      ▲
-//!                    └─► token (jwks) ──────┤      timing, limit: when a connection is due, how much it may
+//!                    └─► token (jwks) ──────┤      timing, limit: when a client is due, how much it may
 //!                        proxy ─────────────┘      api: the server API's requests and replies
 //! ```
 //!

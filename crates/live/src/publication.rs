@@ -1,17 +1,25 @@
-//! What a PUBLISH of Redis's protocol is to browsers: bytes that may be anything, for clients that read JSON.
+//! What may reach browsers: clients that read JSON are closed (3506) by data that are not, so publishers are told of
+//! these before. A PUBLISH of Redis's protocol holds bytes that may be anything.
 
 use crate::json::base64;
 use crate::options::FromResp;
 use std::borrow::Cow;
 
+/// Whether bytes are a value of JSON, in UTF-8, as clients of JSON can be sent it.
+#[must_use]
+pub fn is_json(bytes: &[u8]) -> bool {
+    // The parser looks for the ends of strings only, and not at what they hold.
+    let text = std::str::from_utf8(bytes);
+    text.is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
+}
+
 /// The publication that a message becomes; `None`: it does not go out.
 #[must_use]
 pub fn from_resp(how: FromResp, message: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(message).is_ok();
     match how {
         FromResp::Off => None,
         FromResp::Binary => Some(Cow::Borrowed(message)),
-        FromResp::Json | FromResp::Wrap if is_json() => Some(Cow::Borrowed(message)),
+        FromResp::Json | FromResp::Wrap if is_json(message) => Some(Cow::Borrowed(message)),
         FromResp::Json => None,
         FromResp::Wrap => {
             let text = match std::str::from_utf8(message) {
@@ -38,6 +46,7 @@ mod tests {
             (b"", None, b"\"\""),
             (b"{", None, b"\"{\""),
             (b"\xff\x00", None, b"\"/wA=\""),
+            (b"\"\xff\"", None, b"\"Iv8i\""),
         ] {
             assert_eq!(from_resp(FromResp::Off, message), None);
             assert_eq!(from_resp(FromResp::Json, message).as_deref(), json);

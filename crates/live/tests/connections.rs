@@ -137,10 +137,10 @@ fn a_connection_has_limits() {
     assert_eq!(refused, Err(Disconnect::CHANNEL_LIMIT.into()));
     let mut plan =
         connect::with_token(&options, &Asked::default(), Ok(token("42"))).expect("a plan");
-    assert_eq!(plan.admit(&options, 1, 0), Ok(Expiry::default()));
-    assert_eq!(plan.admit(&options, 2, 0), Err(Disconnect::CONNECTION_LIMIT.into()));
+    assert_eq!(plan.admit(0), Ok(Expiry::default()));
+    assert_eq!(plan.user_limit(&options), Some(2));
     plan.user.clear();
-    assert!(plan.admit(&options, 2, 0).is_ok(), "nobody is no user");
+    assert_eq!(plan.user_limit(&options), None, "nobody is no user");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_expiry_is_told_to_the_client_that_refreshes() {
     let admit = |options: &Options, expire_at, now_s| {
         let made = ConnectToken { expire_at, ..token("42") };
         let mut plan = connect::with_token(options, &Asked::default(), Ok(made)).expect("a plan");
-        plan.admit(options, 0, now_s).map(|expiry| (expiry.expires, expiry.ttl, plan.expire_at))
+        plan.admit(now_s).map(|expiry| (expiry.expires, expiry.ttl, plan.expire_at))
     };
     assert_eq!(admit(&own, 0, 100), Ok((false, 0, 0)));
     assert_eq!(admit(&own, 160, 100), Ok((true, 60, 160)));

@@ -2,8 +2,9 @@
 
 use crate::frame::{BINARY, CLOSE, CONTINUATION, CONTROL_MAX, PING, PONG, TEXT, unmask};
 
-/// Frames of a message: empty ones take no memory, but time without an end.
-pub const FRAGMENTS_MAX: u32 = 16_384;
+/// Empty frames of a message. Its other frames are bounded by its bytes: each brings one at least. Empty ones take no
+/// memory, but time without an end.
+pub const EMPTY_MAX: u32 = 1_024;
 
 /// What the peer has sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +47,8 @@ pub struct Decoder {
 struct Begun {
     opcode: u8,
     bytes: Vec<u8>,
-    frames: u32,
+    /// Frames without a payload.
+    empty: u32,
 }
 
 /// A frame's head, and where its payload lies in the input.
@@ -96,18 +98,18 @@ impl Decoder {
             .map(Some);
         }
         let mut begun = match (head.opcode, self.begun.take()) {
-            (CONTINUATION, Some(begun)) if begun.frames == FRAGMENTS_MAX => {
-                return Err(Bad(1009, "a message in too many frames"));
+            (CONTINUATION, Some(begun)) if payload.is_empty() && begun.empty == EMPTY_MAX => {
+                return Err(Bad(1009, "a message with too many empty frames"));
             }
             (CONTINUATION, Some(begun)) => begun,
             (CONTINUATION, None) => return Err(Bad(1002, "a continuation of nothing")),
             (_, Some(_)) => return Err(Bad(1002, "a message within a message")),
-            (opcode, None) => Begun { opcode, bytes: Vec::new(), frames: 0 },
+            (opcode, None) => Begun { opcode, bytes: Vec::new(), empty: 0 },
         };
         let from = begun.bytes.len();
         begun.bytes.extend_from_slice(payload);
         unmask(&mut begun.bytes[from..], head.mask);
-        begun.frames += 1;
+        begun.empty += u32::from(payload.is_empty());
         if !head.last {
             self.begun = Some(begun);
             return Ok(None);

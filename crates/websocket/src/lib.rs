@@ -5,14 +5,14 @@
 //! ```
 //!
 //! The server's side and, for tests and load generators, the client's. What a peer sends is never trusted: frames that
-//! are against the protocol end in a [`Bad`] with the code of the closing frame, a message has as many bytes and
-//! fragments as permitted, and memory grows only with what has arrived.
+//! are against the protocol end in a [`Bad`] with the code of the closing frame, a message has as many bytes as
+//! permitted, in as many frames with some of them and a few without, and memory grows only with what has arrived.
 
 mod decode;
 pub mod frame;
 pub mod handshake;
 
-pub use decode::{Bad, Decoder, FRAGMENTS_MAX, Message, Side};
+pub use decode::{Bad, Decoder, EMPTY_MAX, Message, Side};
 
 /// How far a connection's end has come (RFC 6455, section 7.1). The connection is over when each side has sent a
 /// closing frame.

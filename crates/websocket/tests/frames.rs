@@ -2,7 +2,7 @@
 
 use stdx::rng::Rng;
 use websocket::frame::{self, Kind, masked};
-use websocket::{Bad, Closing, Decoder, FRAGMENTS_MAX, Message, Side, handshake};
+use websocket::{Bad, Closing, Decoder, EMPTY_MAX, Message, Side, handshake};
 
 const MASK: [u8; 4] = [1, 2, 0x83, 4];
 
@@ -79,9 +79,28 @@ fn bad_frames_end_the_connection_with_their_codes() {
     let mut decoder = Decoder::default();
     let (n, _) = decoder.take(&parts, 3).expect("good").expect("whole");
     assert_eq!(decoder.take(&parts[n..], 3).expect_err("bad").0, 1009, "too large in parts");
-    let mut endless = one(Kind::Text, false, b"");
-    endless.extend(one(Kind::Continuation, false, b"").repeat(FRAGMENTS_MAX as usize));
-    assert_eq!(read(&mut Decoder::default(), &endless, 1 << 20).expect_err("bad").0, 1009);
+}
+
+/// Autobahn's cases 9.3 and 9.4 have 65,536 frames of 64 bytes.
+#[test]
+fn a_message_has_many_frames_but_few_empty_ones() {
+    for kind in [Kind::Text, Kind::Binary] {
+        let mut input = one(kind, false, b"x");
+        input.extend(one(Kind::Continuation, false, b"x").repeat(99_998));
+        input.extend(one(Kind::Continuation, false, b"").repeat(EMPTY_MAX as usize));
+        let rest = one(Kind::Continuation, true, b"x");
+        let all = read(&mut Decoder::default(), &[&*input, &rest].concat(), 4096);
+        let all = all.expect("good");
+        let [Message::Text(bytes) | Message::Binary(bytes)] = &*all else { panic!("one message") };
+        assert_eq!(bytes.len(), 100_000);
+        let more = [&*input, &one(Kind::Continuation, false, b"x"), &rest].concat();
+        assert_eq!(read(&mut Decoder::default(), &more, 4096).expect_err("bad").0, 1009);
+    }
+    for first in [b"".as_slice(), b"x"] {
+        let mut endless = one(Kind::Text, false, first);
+        endless.extend(one(Kind::Continuation, false, b"").repeat(EMPTY_MAX as usize + 1));
+        assert_eq!(read(&mut Decoder::default(), &endless, 4096).expect_err("bad").0, 1009);
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@ import json
 import time
 import unittest
 
-from harness.live import Live, Socket, apply_delta, fields, message, token, whole
+from harness.live import Live, WebSocket, token
+from harness.protobuf import apply_delta, fields, message, whole
 from harness.server import beyond_redis
 
 KEPT = {"history_size": 10, "history_ttl": "60s", "force_recovery": True}
@@ -97,7 +98,7 @@ class TestDeltas(unittest.TestCase):
             self.assertEqual(whole([last], json.dumps(document(4)).encode())[0], [document(5)])
 
     def test_protobuf(self):
-        with Live(namespaces={"ch": DELTAS}) as live, Socket(live.port, protobuf=True) as c:
+        with Live(namespaces={"ch": DELTAS}) as live, WebSocket(live.port, protobuf=True) as c:
             c.send(message(_1=1, _4=message()))
             self.assertIn(5, c.next())
             c.send(message(_1=2, _5=message(_1="ch:1", _12="fossil")))

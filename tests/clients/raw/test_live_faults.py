@@ -6,41 +6,22 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from harness.channels import TRANSPORTS, Gone, WebSocket, api, config, part, subscribe, token
-from harness.ports import free_port
-from harness.server import BINARY, Server, beyond_redis
+from harness import live as harness
+from harness.live import TRANSPORTS, Gone, WebSocket, part, subscribe, token
+from harness.server import BINARY, beyond_redis
 
 SOAK = os.path.join(os.path.dirname(__file__), "..", "..", "soak")
-NAMESPACES = [
-    {"name": "hist", "history_size": 1000, "history_ttl": "300s", "force_recovery": True},
-    {"name": "plain"},
-]
+NAMESPACES = {"hist": {"history_size": 1000, "history_ttl": "300s", "force_recovery": True}, "plain": {}}
 
 
-class Live:
-    """A server with channels that everybody may use, unless `options` say otherwise."""
+class Live(harness.Live):
+    """A server with channels that everybody may use, unless `changes` say otherwise."""
 
     def __init__(self, *options, **changes):
-        self.dir = tempfile.TemporaryDirectory()
-        file = os.path.join(self.dir.name, "live.json")
-        with open(file, "w", encoding="utf-8") as f:
-            json.dump(config(*NAMESPACES, **changes), f)
-        self.port = free_port()
-        self.server = Server("--web-port", self.port, "--live-config", file, *options)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.close()
-        self.dir.cleanup()
-
-    def publish(self, channel, data):
-        return api(self.port, "publish", {"channel": channel, "data": data})["result"]
+        super().__init__(*options, namespaces=NAMESPACES, **changes)
 
 
 def connecting(port, **connect):

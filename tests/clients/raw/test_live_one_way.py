@@ -5,7 +5,8 @@ import json
 import unittest
 from urllib.parse import quote
 
-from harness.live import TEXT, Closed, Live, Socket, delimited, fields, message, token
+from harness.live import TEXT, Gone, Live, UniWebSocket, token
+from harness.protobuf import delimited, fields, message
 from harness.server import PATIENCE_S, beyond_redis
 
 KEPT = {"history_size": 10, "history_ttl": "60s", "force_recovery": True}
@@ -78,16 +79,16 @@ class TestOneWay(unittest.TestCase):
                 again.close()
 
     def test_a_websocket(self):
-        with Live(namespaces={"ch": KEPT}) as live, Socket(live.port, "/connection/uni_websocket") as c:
+        with Live(namespaces={"ch": KEPT}) as live, UniWebSocket(live.port) as c:
             c.send({"token": token(sub="u"), "subs": {"ch:1": {}}})
             self.assertIn("ch:1", c.next()["connect"]["subs"])
             live.publish("ch:1", 1)
             self.assertEqual(c.next(), {"channel": "ch:1", "pub": {"data": 1, "offset": 1}})
             live.api("disconnect", user="u")
             self.assertEqual(c.next()["disconnect"]["code"], 3503)
-            with self.assertRaises(Closed) as end:
+            with self.assertRaises(Gone) as end:
                 c.text()
-            self.assertEqual(end.exception.args[0], 3503)
+            self.assertEqual(end.exception.code, 3503)
 
     def test_refusals_end_the_connection(self):
         with Live(client={"allow_anonymous_connect_without_token": False}) as live:
@@ -96,7 +97,7 @@ class TestOneWay(unittest.TestCase):
                 end = s.next()["disconnect"]
                 self.assertTrue(end["code"] == code or code is None, end)
                 self.assertIsNone(s.next())
-            with Socket(live.port, "/connection/uni_websocket") as c:
+            with UniWebSocket(live.port) as c:
                 c.frame(TEXT, b"[]")
                 self.assertEqual(c.ended()[0], 3501)
 
@@ -109,7 +110,7 @@ class TestOneWay(unittest.TestCase):
             live.publish("ch:1", {"a": 1})
             push = s.next()
             self.assertEqual((push[2], fields(push[4][0])[4]), ([b"ch:1"], [b'{"a": 1}']))
-            with Socket(live.port, "/connection/uni_websocket", protobuf=True) as c:
+            with UniWebSocket(live.port, protobuf=True) as c:
                 c.frame(2, request)
                 self.assertIn(10, c.next())
                 live.publish("ch:1", 2)

@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness.live import BINARY, TEXT, Live, token
+from harness.live import BINARY, TEXT, Gone, Live, token
 from harness.server import beyond_redis
 
 HISTORY = {"history_size": 10, "history_ttl": "60s", "presence": True}
@@ -55,21 +55,21 @@ class TestLiveWire(unittest.TestCase):
                 (1002, lambda c: c.s.sendall(b"\x81\xfe\x00\x02\0\0\0\0{}")),
                 (1002, lambda c: c.s.sendall(b"\x81\xff\0\0\0\0\0\0\0\x02\0\0\0\0{}")),
                 (1002, lambda c: c.frame(3, b"x")),
-                (1002, lambda c: c.frame(TEXT, b"x", first=0xC0)),
+                (1002, lambda c: c.frame(TEXT, b"x", reserved=0x40)),
                 (1002, lambda c: c.frame(0, b"x")),
                 (1007, lambda c: c.frame(TEXT, b"\xff")),
                 (1009, lambda c: c.frame(TEXT, b"x" * 65537)),
                 # A message without an end, of frames without bytes.
-                (1009, lambda c: (c.frame(TEXT, b"", first=0), [c.s.sendall(b"\x00\x80\0\0\0\0" * 500) for _ in range(40)])),
+                (1009, lambda c: (c.frame(TEXT, b"", last=False), [c.s.sendall(b"\x00\x80\0\0\0\0" * 500) for _ in range(40)])),
             ]:
                 with live.client() as c:
                     try:
                         send(c)
-                    except ConnectionError:
+                    except (ConnectionError, Gone):
                         pass  # It has been closed meanwhile.
                     self.assertEqual(c.ended()[0], code)
             with live.client() as c:
-                c.frame(TEXT, b'{"id":7,', first=0)
+                c.frame(TEXT, b'{"id":7,', last=False)
                 c.frame(9, b"in between")
                 c.frame(0, b'"rpc":{}}')
                 self.assertEqual(c.next(), {"id": 7, "error": {"code": 104, "message": "method not found"}})

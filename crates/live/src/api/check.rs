@@ -5,6 +5,7 @@
 use super::request::{ApiError, Publication};
 use crate::code::Error;
 use crate::options::{DataFormat, Namespace, Options};
+use crate::publication::is_json;
 use crate::subscription::{Override, Source, SubscribeOptions};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,12 +61,11 @@ pub(crate) fn plan(namespace: Arc<Namespace>, skip_history: bool, delta: bool) -
 /// # Errors
 /// A text: what it must be.
 pub fn data(data: &[u8], format: DataFormat) -> Result<(), &'static str> {
-    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok();
     let first = data.iter().find(|byte| !byte.is_ascii_whitespace());
     match format {
         DataFormat::NotEmpty if data.is_empty() => Err("`data` is missing"),
-        DataFormat::Json if !is_json() => Err("`data` must be JSON"),
-        DataFormat::JsonObject if first != Some(&b'{') || !is_json() => {
+        DataFormat::Json if !is_json(data) => Err("`data` must be JSON"),
+        DataFormat::JsonObject if first != Some(&b'{') || !is_json(data) => {
             Err("`data` must be a JSON object")
         }
         _ => Ok(()),

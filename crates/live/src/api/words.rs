@@ -17,7 +17,10 @@
 //! | `LIVE.CHANNELS` | `[pattern]` | |
 //! | `LIVE.INFO` | | |
 //!
-//! Those of publications: `TAG name value`, `ID key`, `DELTA`, `NOHISTORY`, `VERSION n`, `VERSIONEPOCH epoch`. Those of
+//! The data of a publication are JSON. With the option `BINARY` they are bytes, as `b64data` is in JSON: only clients
+//! of Protobuf can be sent them, others are closed (3506).
+//!
+//! Those of publications: `BINARY`, `TAG name value`, `ID key`, `DELTA`, `NOHISTORY`, `VERSION n`, `VERSIONEPOCH epoch`. Those of
 //! connections: `USER user`, `CLIENT client`, `SESSION session`.
 
 use super::request::{
@@ -25,6 +28,7 @@ use super::request::{
     Refresh, Request, Subscribe, Target, Unsubscribe,
 };
 use crate::code::Disconnect;
+use crate::publication::is_json;
 
 type Result<T> = std::result::Result<T, ApiError>;
 
@@ -52,10 +56,7 @@ impl<'a> Words<'a> {
     /// JSON, or bytes that become no part of it.
     fn json(&mut self, name: &str) -> Result<Vec<u8>> {
         let bytes = self.bytes(name)?;
-        match serde_json::from_slice::<serde::de::IgnoredAny>(bytes) {
-            Ok(_) => Ok(bytes.to_vec()),
-            Err(_) => Err(bad(format!("{name} is not JSON"))),
-        }
+        if is_json(bytes) { Ok(bytes.to_vec()) } else { Err(bad(format!("{name} is not JSON"))) }
     }
 
     fn channel(&mut self) -> Result<String> {
@@ -133,8 +134,10 @@ fn read(method: Method, words: &mut Words<'_>) -> Result<Request> {
 
 fn publication(words: &mut Words<'_>, data: &[u8]) -> Result<Publication> {
     let mut made = Publication { data: data.to_vec(), ..Publication::default() };
+    let mut is_binary = false;
     words.options(|words, option| {
         match option {
+            "BINARY" => is_binary = true,
             "TAG" => {
                 let name = words.text("the tag's name")?;
                 made.tags.retain(|(known, _)| *known != name);
@@ -149,6 +152,9 @@ fn publication(words: &mut Words<'_>, data: &[u8]) -> Result<Publication> {
         }
         Ok(true)
     })?;
+    if !is_binary && !is_json(data) {
+        return Err(bad("the data are not JSON; for bytes there is the option BINARY"));
+    }
     Ok(made)
 }
 
@@ -254,6 +260,8 @@ mod tests {
                 r#"{"channel":"c","data":[1],"tags":{"k":"w"},"idempotency_key":"i","delta":true,"skip_history":true,"version":3,"version_epoch":"e"}"#,
             ),
             (Method::Broadcast, "2 a b 7", r#"{"channels":["a","b"],"data":7}"#),
+            (Method::Publish, "c {x binary", r#"{"channel":"c","b64data":"e3g="}"#),
+            (Method::Publish, "c 1 BINARY", r#"{"channel":"c","data":1}"#),
             (
                 Method::Subscribe,
                 "c USER u CLIENT x SESSION s EXPIREAT 9 INFO {} DATA [] SINCE 4 e",
@@ -293,6 +301,9 @@ mod tests {
         for (method, line, code) in [
             (Method::Publish, "c", 107),
             (Method::Publish, "c 1 WHAT", 107),
+            (Method::Publish, "c {x", 107),
+            (Method::Publish, "c {x DELTA", 107),
+            (Method::Broadcast, "1 c text", 107),
             (Method::Publish, "c 1 TAG k", 107),
             (Method::Publish, "c 1 VERSION x", 107),
             (Method::Broadcast, "3 a b 7", 107),

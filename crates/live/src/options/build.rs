@@ -432,13 +432,13 @@ fn uni_stream(tree: &Tree, findings: &mut Findings) -> UniStream {
     for item in transforms.list("transforms") {
         let to = item.group("to");
         let status = u16::try_from(to.int("status_code")).unwrap_or_default();
-        if !(100..1000).contains(&status) {
+        if !(200..1000).contains(&status) {
             findings.problems.push(format!("`{}` must be a status", to.at("status_code")));
         }
         all.insert(code(item, findings), HttpResponse { status, body: to.text("body") });
     }
     UniStream {
         stream: stream(tree),
-        connect_code_to_response: if transforms.bool("enabled") { all } else { HashMap::new() },
+        connect_code_to_response: transforms.bool("enabled").then_some(all),
     }
 }

@@ -75,12 +75,14 @@ const DIFFERENCES: &str = "
 - Commands that wait for those before them have 1 MiB in a connection; with more it is ended (3008). Centrifugo stops
   reading. Pings are answered meanwhile.
 - sub_refresh with an expired token is refused (109); in Centrifugo the subscription then never expires.
-- `client.connection_rate_limit` is connections in a second, as its documentation says.
+- `client.connection_rate_limit` is connections in a second, as its documentation says. `client.connection_limit` is
+  exact: of those that begin at the same time, the ones that find no place any more are told to come back (3013).
 - Users of `client.user_id_http_header` have their personal channel, too.
 - A channel whose namespace is of a kind that is not supported is not available (108), to clients and to the API.
 - `server_tags_filter` in a proxy's answer is an error (100), `label_filter` and `all_users` in a request of the API
   are not available (108): without them more clients would be reached than meant. Centrifugo without PRO leaves them
   out.
+- A response of `connect_code_to_http_response` has a status from 200 on.
 - Errors of the API say which field is wrong behind Centrifugo's text.
 ";
 

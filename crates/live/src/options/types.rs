@@ -430,8 +430,23 @@ pub struct Stream {
 pub struct UniStream {
     /// What all handlers have.
     pub stream: Stream,
-    /// Responses of HTTP in place of errors of connect, by their code.
-    pub connect_code_to_response: HashMap<u32, HttpResponse>,
+    /// Responses of HTTP in place of errors and ends of connect, by their code; `None`: they are told in the stream.
+    pub connect_code_to_response: Option<HashMap<u32, HttpResponse>>,
+}
+
+impl UniStream {
+    /// The status and the body that a refused connect is answered with, by the code and the text of the refusal;
+    /// `None`: it is told in the stream. A code without a response of its own is an error of the server, as in
+    /// Centrifugo.
+    #[must_use]
+    pub fn response<'a>(&'a self, code: u32, text: &'a str) -> Option<(u16, &'a str)> {
+        let all = self.connect_code_to_response.as_ref()?;
+        Some(match all.get(&code) {
+            Some(own) if own.body.is_empty() => (own.status, text),
+            Some(own) => (own.status, &own.body),
+            None => (500, "Internal Server Error"),
+        })
+    }
 }
 
 /// A response of HTTP.

@@ -75,7 +75,7 @@ fn result(proxy: &Proxy, outcome: &Outcome) -> Result<Option<Vec<u8>>, Refusal> 
     let internal = || Refusal::from(Error::INTERNAL);
     let body = match outcome {
         Outcome::Answer(body) => body,
-        Outcome::Failed(_) => return Err(internal()),
+        Outcome::TimedOut(_) | Outcome::Failed(_) => return Err(internal()),
         Outcome::Status(status) => {
             let transform =
                 proxy.status_transforms.iter().find(|transform| transform.status == *status);
@@ -243,14 +243,7 @@ pub fn sub_refresh(proxy: &Proxy, outcome: &Outcome, now_s: i64) -> Result<Retry
 }
 
 fn lives_on(proxy: &Proxy, outcome: &Outcome, now_s: i64) -> Result<Retry, Refusal> {
-    let is_away = match outcome {
-        Outcome::Failed(_) => true,
-        Outcome::Status(status) => {
-            !proxy.status_transforms.iter().any(|transform| transform.status == *status)
-        }
-        Outcome::Answer(body) => Object::parse(body).is_err(),
-    };
-    if is_away {
+    if outcome.is_failure(proxy) {
         return Ok(Retry::Refreshed(Refreshed {
             expire_at: now_s.saturating_add(AGAIN_S),
             ..Refreshed::default()

@@ -19,6 +19,10 @@ pub use answer::{
 pub use forwards::Forwards;
 pub use request::{Caller, Event, headers, request};
 
+use crate::json::Object;
+use crate::options::Proxy;
+use std::time::Duration;
+
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -26,8 +30,33 @@ pub enum Outcome {
     Answer(Vec<u8>),
     /// Another status.
     Status(u16),
+    /// No response within this time.
+    TimedOut(Duration),
     /// No response, and why.
     Failed(String),
+}
+
+impl Outcome {
+    /// Why there is no response.
+    #[must_use]
+    pub fn why_none(&self) -> Option<String> {
+        match self {
+            Self::Answer(_) | Self::Status(_) => None,
+            Self::TimedOut(timeout) => Some(format!("no response within {timeout:?}")),
+            Self::Failed(why) => Some(why.clone()),
+        }
+    }
+
+    /// Whether the application has not said what is to be done: there is no response, it is not JSON, or its status
+    /// means nothing.
+    #[must_use]
+    pub fn is_failure(&self, proxy: &Proxy) -> bool {
+        match self {
+            Self::Answer(body) => Object::parse(body).is_err(),
+            Self::Status(status) => proxy.status_transforms.iter().all(|t| t.status != *status),
+            Self::TimedOut(_) | Self::Failed(_) => true,
+        }
+    }
 }
 
 /// Most bytes of a response.

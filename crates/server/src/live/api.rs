@@ -153,6 +153,14 @@ impl Shape {
     }
 }
 
+/// What a replica says to those who want to publish.
+pub(super) const READ_ONLY: &str = "this server is a replica: publish at its primary";
+
+/// Whether a method changes keys, or tells subscribers of all servers something.
+fn writes(method: Method) -> bool {
+    matches!(method, Method::Publish | Method::Broadcast | Method::HistoryRemove)
+}
+
 fn method_of(asked: &Asked) -> Method {
     match asked {
         Asked::Publish(_) => Method::Publish,
@@ -216,6 +224,9 @@ impl Api<'_> {
 
     fn try_plan(&mut self, asked: Asked) -> Result<Work, ApiError> {
         let (engine, live) = (self.store.engine, self.live);
+        if writes(method_of(&asked)) && live.remote.is_none() && engine.is_read_only() {
+            return Err(ApiError::NOT_AVAILABLE.because(READ_ONLY));
+        }
         let done = match asked {
             Asked::Publish(publish) => return self.publish(publish),
             Asked::Broadcast(broadcast) => {
@@ -285,8 +296,9 @@ impl Api<'_> {
         keep.idempotency_key = given.idempotency_key;
         keep.version = given.version;
         keep.version_epoch = given.version_epoch;
+        let time = self.store.thread.cx.now as u64;
         let publication =
-            Publication { data: given.data, tags: given.tags, ..Publication::default() };
+            Publication { data: given.data, tags: given.tags, time, ..Publication::default() };
         let op = Op::Publish { channel: asked.channel, publication, keep };
         Ok(Work::Ask(op, Finish::Publish(plan.namespace)))
     }
@@ -413,6 +425,12 @@ pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
                     wait: LiveWait<'_>|
           -> Outcome {
         let asked = Method::of(method).ok_or(ApiError::NOT_FOUND);
+        if live.remote.is_none()
+            && asked.as_ref().is_ok_and(|method| writes(*method))
+            && let Some(refusal) = call.engine.refuses_as_replica()
+        {
+            return Err(refusal);
+        }
         let asked = asked.and_then(|method| api::from_words(method, words));
         let asked = match asked {
             Ok(asked) => asked,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Live;
+use super::proxies::{Asked, Figures as ProxyFigures};
 use super::remote::{BrokerFigures, Remote};
 
 /// Counts of one namespace since the start.
@@ -77,12 +78,24 @@ impl Live {
             );
             fields.push((format!("live_namespace_{name}"), value));
         }
+        for (asked, f) in self.proxies.figures() {
+            let value = format!(
+                "requests={},errors={},timeouts={},waiting={},seconds={:.3}",
+                f.requests, f.errors, f.timeouts, f.waiting, f.seconds
+            );
+            fields.push((format!("live_proxy_{}_{}", asked.event, asked.proxy), value));
+        }
         fields
     }
 
     /// What there is to say of the broker, if there is one.
     pub(crate) fn broker_figures(&self) -> Option<BrokerFigures> {
         self.remote.as_ref().map(Remote::figures)
+    }
+
+    /// The figures of questions to applications, by event and proxy.
+    pub(crate) fn proxy_figures(&self) -> Vec<(Asked, ProxyFigures)> {
+        self.proxies.figures()
     }
 
     /// Users with connections now, and servers that share the channels, this one included.

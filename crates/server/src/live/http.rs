@@ -44,7 +44,7 @@ impl Live {
                 let document = match &outcome {
                     Outcome::Answer(document) => Ok(&**document),
                     Outcome::Status(status) => Err(format!("the status is {status}")),
-                    Outcome::Failed(why) => Err(why.clone()),
+                    other => Err(other.why_none().unwrap_or_default()),
                 };
                 let now = engine.clock.wall_ms() as i64;
                 let failed = live.jwks.lock().update(&url, document, now);

@@ -15,10 +15,12 @@
 
 mod api;
 mod counts;
+mod emulation;
 mod http;
 mod hub;
 mod mail;
 mod peers;
+mod proxies;
 pub(crate) mod reload;
 mod remote;
 mod store;
@@ -29,8 +31,11 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use ::live::Options;
+use ::live::limit::Bucket;
+use ::live::options::Rate;
 use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
@@ -44,6 +49,7 @@ use counts::Counts;
 pub(crate) use counts::Figures;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
+pub(crate) use proxies::{Asked, Figures as ProxyFigures, STEPS_MS};
 pub(crate) use remote::BrokerFigures;
 use remote::Remote;
 pub(crate) use transport::answer;
@@ -69,6 +75,10 @@ pub(crate) struct Live {
     /// Users with connections, and how many.
     users: Mutex<HashMap<Box<str>, u32>>,
     peers: Mutex<peers::Peers>,
+    /// Questions to applications.
+    proxies: proxies::Proxies,
+    /// New connections, if their rate is limited.
+    begins: Mutex<Option<Bucket>>,
     /// By namespace.
     counts: RwLock<HashMap<String, Arc<Counts>>>,
     /// Channels with subscribers, and how many.
@@ -128,6 +138,8 @@ impl Live {
             mail: Mutex::default(),
             users: Mutex::default(),
             peers: Mutex::default(),
+            proxies: proxies::Proxies::default(),
+            begins: Mutex::default(),
             counts: RwLock::default(),
             channels: Mutex::default(),
             remote,
@@ -157,12 +169,38 @@ impl Live {
         counts.channels.store(all.len() as u64, Relaxed);
     }
 
-    /// A connection of a user begins, or ends.
-    fn count_user(&self, user: &str, begins: bool) {
+    /// Whether one more connection may begin: of all (`connection_limit`), and of those in a second
+    /// (`connection_rate_limit`).
+    fn lets_in(&self, engine: &Engine, options: &Options) -> bool {
+        let client = &options.client;
+        let most = client.connection_limit as u64;
+        if most > 0 && engine.live.clients.load(Relaxed) >= most {
+            return false;
+        }
+        let rate = Rate { rate: client.connection_rate_limit, interval: Duration::from_secs(1) };
+        if rate.rate == 0 {
+            return true;
+        }
+        let now = engine.clock.wall_ms() as i64;
+        self.begins.lock().get_or_insert_with(|| Bucket::full(rate, now)).take(rate, now)
+    }
+
+    /// A connection of a user begins, on whichever thread. False: the user has as many as permitted. The look and the
+    /// step are one, so that connections which begin at the same time are not more than that.
+    fn begin_user(&self, user: &str, most: Option<usize>) -> bool {
         let mut all = self.users.lock();
-        if begins {
-            *all.entry(user.into()).or_default() += 1;
-        } else if let Some(n) = all.get_mut(user) {
+        let n = all.get(user).copied().unwrap_or(0);
+        if most.is_some_and(|most| n as usize >= most) {
+            return false;
+        }
+        all.insert(user.into(), n + 1);
+        true
+    }
+
+    /// A connection of a user ends.
+    fn end_user(&self, user: &str) {
+        let mut all = self.users.lock();
+        if let Some(n) = all.get_mut(user) {
             *n -= 1;
             if *n == 0 {
                 all.remove(user);

@@ -205,7 +205,8 @@ impl Store<'_> {
         self.thread.publish_in_order(self.engine, tap.as_bytes(), &message);
     }
 
-    /// The place of a channel's top, and publications. A channel without an epoch gets one.
+    /// The place of a channel's top, and publications. A channel without an epoch gets one, but not from a replica:
+    /// there it has an empty one until the primary publishes, which subscribers are told as a new position.
     pub(super) fn history(
         &mut self,
         channel: &str,
@@ -214,7 +215,8 @@ impl Store<'_> {
     ) -> Result<(Place, Vec<Publication>), String> {
         let stream = self.key("stream", channel);
         let meta = self.key("stream.meta", channel);
-        self.atomically(&[&stream, &meta], true, |steps| {
+        let writes = !self.engine.is_read_only();
+        self.atomically(&[&stream, &meta], writes, |steps| {
             let known = call(steps, &[b"hmget", meta.as_bytes(), b"e", b"s"])?;
             let mut place = Place::default();
             match known.list() {
@@ -222,12 +224,15 @@ impl Store<'_> {
                     place.epoch = e.text().unwrap_or_default();
                     place.offset = s.number().unwrap_or(0) as u64;
                 }
+                _ if !writes => {}
                 _ => {
                     place.epoch = new_epoch();
                     call(steps, &[b"hset", meta.as_bytes(), b"e", place.epoch.as_bytes()])?;
                 }
             }
-            expire(steps, &meta, meta_ttl)?;
+            if writes {
+                expire(steps, &meta, meta_ttl)?;
+            }
             let publications = range(steps, &stream, span, place.offset)?;
             Ok((place, publications))
         })
@@ -271,21 +276,25 @@ impl Store<'_> {
     pub(super) fn presence(&mut self, channel: &str) -> Result<Vec<(String, ClientInfo)>, String> {
         let set = self.key("presence.expire", channel);
         let hash = self.key("presence.data", channel);
-        self.atomically(&[&set, &hash], true, |steps| {
+        let writes = !self.engine.is_read_only();
+        self.atomically(&[&set, &hash], writes, |steps| {
             let now = (steps.now() / 1000).to_string();
             let range: [&[u8]; 4] = [b"zrangebyscore", set.as_bytes(), b"0", now.as_bytes()];
             let expired = call(steps, &range)?;
-            for client in expired.list() {
-                call(steps, &[b"hdel", hash.as_bytes(), client.bytes()])?;
-            }
-            if !expired.list().is_empty() {
+            let expired = expired.list();
+            if writes && !expired.is_empty() {
+                for client in expired {
+                    call(steps, &[b"hdel", hash.as_bytes(), client.bytes()])?;
+                }
                 call(steps, &[b"zremrangebyscore", set.as_bytes(), b"0", now.as_bytes()])?;
             }
             let all = call(steps, &[b"hgetall", hash.as_bytes()])?;
             let of = |pair: &[Value]| {
                 Some((pair[0].text()?, ClientInfo::of_protobuf(pair.get(1)?.bytes())?))
             };
-            Ok(all.list().chunks(2).filter_map(of).collect())
+            // A replica leaves out what its primary has not removed yet.
+            let lives = |pair: &&[Value]| writes || expired.iter().all(|client| *client != pair[0]);
+            Ok(all.list().chunks(2).filter(lives).filter_map(of).collect())
         })
     }
 }
@@ -398,6 +407,8 @@ fn range(
     let of = |entry: &Value| {
         let id = entry.list().first()?.text()?;
         let mut publication = Publication::of_protobuf(&data_of(entry)?)?;
+        // For servers only, as in messages.
+        publication.time = 0;
         publication.offset = id.split('-').next()?.parse().ok()?;
         Some(publication)
     };

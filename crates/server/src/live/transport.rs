@@ -7,20 +7,18 @@ use engine::Thread;
 use http1::form::urlencoded;
 use http1::response::{begin, end, field, length};
 use http1::{Head, Method};
-use live_protocol::control;
 use resp::Out;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
+use super::emulation::Emulation;
 use super::hub::wire::{Kind, Wire};
-use super::hub::{Cx, Fields};
+use super::hub::{Cx, Fields, Unsent};
 use super::mail::Mail;
 use super::peers::{Waiting, Waits};
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};
 use crate::web::{At, Streaming};
-use live_protocol::{self as wire, Command, ConnectRequest, Form, Method as Asked};
+use live_protocol::{self as wire, Command, ConnectRequest, Form, Method as Does};
 use websocket::handshake::{PROTOBUF, Refused};
 use websocket::{Bad, Decoder, Message, frame};
 
@@ -165,6 +163,11 @@ impl Request<'_, '_> {
         if !self.options.client.allowed_origins.allows(self.head.text("origin")) {
             return self.text(403, "this origin is not allowed");
         }
+        let asks = self.head.method != Method::Options;
+        let live = self.shared.live.as_ref().filter(|_| asks);
+        if live.is_some_and(|live| !live.lets_in(&self.shared.engine, &self.options)) {
+            return self.text(503, "there are too many connections, or new ones");
+        }
         match kind {
             Kind::WebSocket | Kind::UniWebSocket => self.begin_socket(kind, cap),
             Kind::Sse | Kind::UniSse | Kind::HttpStream | Kind::UniHttpStream => {
@@ -208,8 +211,8 @@ impl Request<'_, '_> {
             Kind::UniWebSocket => self.options.uni_websocket.websocket.message_max,
             _ => self.options.websocket.message_max,
         };
-        let (decoder, http) = (Decoder::default(), self.forwarded());
-        After::Streams(Box::new(Socket { wire: Wire { kind, form }, decoder, max, http }), cap)
+        let side = Side::Socket(Decoder::default(), max);
+        self.stream(Wire { kind, form }, side, cap)
     }
 
     fn begin_http(&mut self, kind: Kind, cap: usize) -> After {
@@ -238,10 +241,12 @@ impl Request<'_, '_> {
         let Some(first) = first.filter(|commands| !commands.is_empty()) else {
             return self.text(400, "there is no connect command");
         };
+        let from = self.out.buf.len();
+        self.allow_origin();
+        let fields = self.out.buf.split_off(from);
         let buf = &mut self.out.buf;
         begin(buf, 200, self.date);
-        self.allow_origin();
-        let buf = &mut self.out.buf;
+        buf.extend_from_slice(&fields);
         let content_type = match (sse, form) {
             (true, _) => "text/event-stream; charset=utf-8",
             (_, Form::Json) => "application/json",
@@ -256,8 +261,22 @@ impl Request<'_, '_> {
         if sse {
             buf.extend_from_slice(b"\r\n");
         }
+        let waits = match kind {
+            Kind::UniSse => self.options.uni_sse.connect_code_to_response.is_some(),
+            Kind::UniHttpStream => self.options.uni_http_stream.connect_code_to_response.is_some(),
+            _ => false,
+        };
+        let unsent = waits.then(|| {
+            let stream = self.out.buf.split_off(from);
+            Unsent { stream, fields, date: self.date.to_owned() }
+        });
+        let asked = Box::new(Asked { first, unsent });
+        self.stream(Wire { kind, form }, Side::Response(asked), cap)
+    }
+
+    fn stream(&self, wire: Wire, side: Side, cap: usize) -> After {
         let http = self.forwarded();
-        After::Streams(Box::new(Response { wire: Wire { kind, form }, first, http }), cap)
+        After::Streams(Box::new(Connection { wire, http, side }), cap)
     }
 
     /// The headers that applications are sent.
@@ -305,49 +324,9 @@ fn is_binary(head: &Head<'_>) -> bool {
     content_type.split(';').next().unwrap_or("").trim() == "application/octet-stream"
 }
 
-/// What a request that carries commands holds.
-pub(super) struct Emulation {
-    node: String,
-    pub(super) session: String,
-    /// The commands, and as they were in the request.
-    pub(super) data: Vec<u8>,
-    raw: Vec<u8>,
-}
-
-impl Emulation {
-    fn of_json(body: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Text<'a> {
-            #[serde(default)]
-            node: String,
-            session: String,
-            #[serde(borrow)]
-            data: &'a RawValue,
-        }
-        let text: Text<'_> = serde_json::from_slice(body).ok()?;
-        // SDKs send the commands as one text.
-        let data = match serde_json::from_str::<String>(text.data.get()) {
-            Ok(inner) => inner.into_bytes(),
-            Err(_) => text.data.get().as_bytes().to_vec(),
-        };
-        let raw = text.data.get().as_bytes().to_vec();
-        Some(Self { node: text.node, session: text.session, data, raw })
-    }
-
-    /// For another server.
-    fn encode(&self) -> Vec<u8> {
-        control::emulation(&self.node, &self.session, &self.raw)
-    }
-
-    pub(super) fn of_protobuf(body: &[u8]) -> Option<Self> {
-        let (node, session, data) = wire::emulation_of_protobuf(body)?;
-        Some(Self { node, session, raw: data.clone(), data })
-    }
-}
-
 /// A connect request as the only command.
 fn connect(asked: ConnectRequest) -> Vec<Command> {
-    vec![Command { id: 0, method: Asked::Connect(Box::new(asked)) }]
+    vec![Command { id: 0, method: Does::Connect(Box::new(asked)) }]
 }
 
 /// Calls the hub of the connection's thread.
@@ -358,15 +337,28 @@ pub(super) fn with_hub(at: &mut At<'_>, f: impl FnOnce(&mut Hub, &mut Cx<'_>)) {
     }
 }
 
-/// A WebSocket.
-struct Socket {
+/// A client's connection.
+struct Connection {
     wire: Wire,
-    decoder: Decoder,
-    max: usize,
     http: Fields,
+    side: Side,
 }
 
-impl Socket {
+/// What comes from a client.
+enum Side {
+    /// A WebSocket: messages in frames, of so many bytes at most.
+    Socket(Decoder, usize),
+    /// A response that does not end: what its request said.
+    Response(Box<Asked>),
+}
+
+struct Asked {
+    first: Vec<Command>,
+    /// The head, unless it was sent.
+    unsent: Option<Unsent>,
+}
+
+impl Connection {
     fn message(&self, at: &mut At<'_>, bytes: &[u8]) {
         let (uni, id) = (self.wire.is_unidirectional(), at.id);
         let commands = match (uni, self.wire.form) {
@@ -390,17 +382,28 @@ impl Socket {
     }
 }
 
-impl Streaming for Socket {
+impl Streaming for Connection {
     fn begin(&mut self, at: &mut At<'_>) {
         let (wire, id) = (self.wire, at.id);
         let http = std::mem::take(&mut self.http);
-        with_hub(at, |hub, cx| hub.open(cx, id, wire, http));
+        let side = &mut self.side;
+        with_hub(at, |hub, cx| {
+            hub.open(cx, id, wire, http);
+            if let Side::Response(asked) = side {
+                if let Some(unsent) = asked.unsent.take() {
+                    hub.hold_head(id, unsent);
+                }
+                hub.commands(cx, id, std::mem::take(&mut asked.first));
+            }
+        });
     }
 
     fn input(&mut self, at: &mut At<'_>, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         while consumed < bytes.len() && !at.web.outlets.is_ending(at.id) {
-            match self.decoder.take(&bytes[consumed..], self.max) {
+            // Behind the request for a response nothing is expected.
+            let Side::Socket(decoder, max) = &mut self.side else { return bytes.len() };
+            match decoder.take(&bytes[consumed..], *max) {
                 Ok(None) => break,
                 Ok(Some((n, message))) => {
                     consumed += n;
@@ -424,45 +427,6 @@ impl Streaming for Socket {
             }
         }
         consumed
-    }
-
-    fn due(&mut self, at: &mut At<'_>) {
-        let id = at.id;
-        with_hub(at, |hub, cx| hub.due(cx, id));
-    }
-
-    fn slow(&mut self, at: &mut At<'_>) {
-        let id = at.id;
-        with_hub(at, |hub, cx| hub.slow(cx, id));
-    }
-
-    fn stop(&mut self, at: &mut At<'_>) {
-        let id = at.id;
-        with_hub(at, |hub, cx| hub.stop(cx, id));
-    }
-
-    fn ended(&mut self, at: &mut At<'_>) {
-        let id = at.id;
-        with_hub(at, |hub, cx| hub.ended(cx, id));
-    }
-}
-
-/// Server-Sent Events, or a stream of HTTP.
-struct Response {
-    wire: Wire,
-    first: Vec<Command>,
-    http: Fields,
-}
-
-impl Streaming for Response {
-    fn begin(&mut self, at: &mut At<'_>) {
-        let (wire, id) = (self.wire, at.id);
-        let first = std::mem::take(&mut self.first);
-        let http = std::mem::take(&mut self.http);
-        with_hub(at, |hub, cx| {
-            hub.open(cx, id, wire, http);
-            hub.commands(cx, id, first);
-        });
     }
 
     fn due(&mut self, at: &mut At<'_>) {

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::Engine;
 
 use super::Page;
-use super::names::MetricKind::{Counter, Gauge};
-use crate::live::{BrokerFigures, Figures, Live};
+use super::names::MetricKind::{self, Counter, Gauge};
+use crate::live::{Asked, BrokerFigures, Figures, Live, ProxyFigures, STEPS_MS};
 
 type All = BTreeMap<String, Figures>;
 
@@ -43,8 +43,11 @@ pub(super) fn live(live: &Live, engine: &Engine, page: &mut Page) {
     if let Some(broker) = live.broker_figures() {
         self::broker(broker, page);
     }
+    let proxies = live.proxy_figures();
+    each_proxy(&proxies, page);
     if live.options().prometheus.enabled {
         centrifugo(&all, (clients, users, nodes, slow), page);
+        centrifugo_proxies(&proxies, page);
     }
 }
 
@@ -60,6 +63,79 @@ fn broker(broker: BrokerFigures, page: &mut Page) {
     one("messages_total", Counter, "Messages from live-broker.", messages);
     one("errors_total", Counter, "Operations at live-broker that failed.", errors);
     one("gaps_total", Counter, "Times that a connection for messages broke.", gaps);
+}
+
+/// Questions to applications.
+fn each_proxy(all: &[(Asked, ProxyFigures)], page: &mut Page) {
+    if all.is_empty() {
+        return;
+    }
+    let mut each = |metric: &str, kind: MetricKind, help: &str, value: fn(&ProxyFigures) -> u64| {
+        let name = format!("apus_live_proxy_{metric}");
+        page.metric(&name, kind.name(), help);
+        for (asked, figures) in all {
+            page.sample(&name, &own_labels(asked), value(figures));
+        }
+    };
+    each("requests_total", Counter, "Questions to applications.", |f| f.requests);
+    let help = "Questions without an answer that can be used.";
+    each("errors_total", Counter, help, |f| f.errors);
+    each("timeouts_total", Counter, "Questions without an answer in time.", |f| f.timeouts);
+    each("waiting", Gauge, "Questions that have no answer yet.", |f| f.waiting);
+    let help = "Seconds from a question to its answer, or to its end without one.";
+    proxy_times("apus_live_proxy_seconds", help, all, |asked| own_labels(asked).to_vec(), page);
+}
+
+fn own_labels(asked: &Asked) -> [(&str, &str); 2] {
+    [("event", asked.event), ("proxy", &asked.proxy)]
+}
+
+/// A histogram of the times of answers.
+fn proxy_times<'a>(
+    name: &str,
+    help: &str,
+    all: &'a [(Asked, ProxyFigures)],
+    labels: fn(&'a Asked) -> Vec<(&'a str, &'a str)>,
+    page: &mut Page,
+) {
+    page.metric(name, "histogram", help);
+    let ends = STEPS_MS.map(|ms| (ms as f64 / 1e3).to_string());
+    for (asked, f) in all {
+        let own = labels(asked);
+        let all = ends.iter().map(String::as_str).zip(f.within).chain([("+Inf", f.answered)]);
+        for (end, n) in all {
+            page.sample(&format!("{name}_bucket"), &[&*own, &[("le", end)]].concat(), n);
+        }
+        page.sample(&format!("{name}_sum"), &own, f.seconds);
+        page.sample(&format!("{name}_count"), &own, f.answered);
+    }
+}
+
+/// The same under the names of Centrifugo 6; functions are a protocol of their own.
+fn centrifugo_proxies(all: &[(Asked, ProxyFigures)], page: &mut Page) {
+    fn labels(asked: &Asked) -> Vec<(&str, &str)> {
+        vec![("protocol", asked.protocol), ("type", asked.event), ("name", &asked.proxy)]
+    }
+    if all.is_empty() {
+        return;
+    }
+    let help = "Duration of proxy call.";
+    let name = "centrifugo_proxy_duration_seconds";
+    page.metric(name, "summary", help);
+    for (asked, f) in all {
+        page.sample(&format!("{name}_sum"), &labels(asked), f.seconds);
+        page.sample(&format!("{name}_count"), &labels(asked), f.answered);
+    }
+    proxy_times("centrifugo_proxy_duration_seconds_histogram", help, all, labels, page);
+    let mut each = |name: &str, kind: MetricKind, help: &str, value: fn(&ProxyFigures) -> u64| {
+        page.metric(name, kind.name(), help);
+        for (asked, figures) in all {
+            page.sample(name, &labels(asked), value(figures));
+        }
+    };
+    each("centrifugo_proxy_errors", Counter, "Proxy call error count.", |f| f.errors);
+    let help = "Number of inflight proxy requests.";
+    each("centrifugo_proxy_inflight_requests", Gauge, help, |f| f.waiting);
 }
 
 /// The names of Centrifugo 6. Its metrics about its own insides have no counterpart here.

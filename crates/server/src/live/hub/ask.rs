@@ -86,10 +86,12 @@ impl Hub {
     ) -> Done {
         let Some(client) = self.clients.get_mut(&id) else { return Ok(None) };
         let body = proxy::request(proxy, &caller(client), event);
+        let asked = self.live.proxies.asks(event.name(), proxy);
         let url = match &proxy.endpoint {
             Endpoint::Http(url) => url.clone(),
             Endpoint::Function(name) => {
                 let outcome = self.call(cx, name, event.name(), body);
+                asked.ends(&outcome);
                 return self.finish(cx, id, (command, proxy), then, &outcome);
             }
         };
@@ -112,7 +114,8 @@ impl Hub {
         let (live, engine) = (Arc::clone(&self.live), Arc::clone(&cx.shared.engine));
         let (thread, name) = (cx.thread.index, proxy.name.clone());
         self.live.ask(question, move |outcome| {
-            if let Outcome::Failed(why) = &outcome {
+            asked.ends(&outcome);
+            if let Some(why) = outcome.why_none() {
                 log!(engine.log, Warning, "live: proxy {}: {}", name, why);
             }
             live.post(&engine, thread, Mail::Answered(id, number, outcome));

@@ -11,7 +11,7 @@ use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
 use super::broker::After;
-use super::{Cx, Hub, failed, who};
+use super::{Cx, Hub, failed, read_only, who};
 use crate::live::store::{Keep, Op, Span};
 use live_protocol::{
     Command, HistoryRequest, Method, Publication, PublishRequest, ReplyResult, RpcRequest,
@@ -193,8 +193,12 @@ impl Hub {
         let step =
             permission::publish(&options, who(client), &asked.channel, &asked.data.0, there)?;
         let info = client.info_in(sub.map_or(&[], |sub| &sub.info));
-        let publication =
-            Publication { data: asked.data.0.clone(), info: Some(info), ..Publication::default() };
+        let publication = Publication {
+            data: asked.data.0.clone(),
+            info: Some(info),
+            time: cx.thread.cx.now as u64,
+            ..Publication::default()
+        };
         match step {
             Step::Allowed(plan) => {
                 self.publish_with(cx, (id, number), &asked.channel, publication, Keep::of(&plan))
@@ -222,6 +226,9 @@ impl Hub {
             let after = After::Publish(channel.clone());
             let op = Op::Publish { channel, publication, keep };
             return self.ask_remotely(cx, (id, number), op, after);
+        }
+        if cx.shared.engine.is_read_only() {
+            return Err(read_only().into());
         }
         if let Err(why) = self.store(cx).publish(channel, &publication, &keep) {
             return Err(failed(cx, &why).into());

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::api::{DisconnectUser, Target};
 use ::live::code::Refusal;
-use ::live::connect::{self, Asked, Plan};
+use ::live::connect::{self, Asked, Expiry, Plan};
 use ::live::permission::{self, Step, Subscription as Granted};
 use ::live::proxy::Event;
 use ::live::token::{ConnectToken, SubscribeToken, TokenError};
-use ::live::{Disconnect, Error};
+use ::live::{Disconnect, Error, timing};
 
 use super::ask::{Done, Then};
 use super::broker::After;
@@ -49,10 +49,6 @@ impl Hub {
         }
         if !emulated.is_empty() {
             client.headers.get_or_insert_default().emulated = emulated;
-        }
-        let limit = options.client.connection_limit;
-        if limit > 0 && cx.shared.engine.live.clients.load(Relaxed) >= limit as u64 {
-            return Err(Disconnect::CONNECTION_LIMIT.into());
         }
         let channels: Vec<&str> = asked.subs.keys().map(String::as_str).collect();
         let wish = self.wish(id, asked, &channels);
@@ -103,11 +99,7 @@ impl Hub {
         }
         let options = self.options();
         let now = cx.thread.cx.now;
-        let same = |client: &&super::Client| client.connected && *client.user == *plan.user;
-        // Counted only if it counts: it looks at all clients.
-        let limited = options.client.user_connection_limit > 0 && !plan.user.is_empty();
-        let own = if limited { self.clients.values().filter(same).count() } else { 0 };
-        let expiry = plan.admit(&options, own, now / 1000)?;
+        let expiry = self.place(cx, id, &mut plan)?;
         let mut result = ConnectResult {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             ping: options.client.ping_interval.map_or(0, |t| t.as_secs() as u32),
@@ -131,6 +123,7 @@ impl Hub {
             result.subs.push((channel.clone(), subscribed));
             joined.push(channel);
         }
+        self.send_head(cx, id);
         if command == 0 {
             self.push(cx, id, "", &Push::Connect(&result));
         } else {
@@ -144,6 +137,29 @@ impl Hub {
         Ok(())
     }
 
+    /// Counts a connection, if its user and the server may have one more. Nothing fails between this and
+    /// [`Hub::admit`], from which on the client's end takes it off again.
+    fn place(&self, cx: &Cx<'_>, id: u64, plan: &mut Plan) -> Result<Expiry, Refusal> {
+        let live = &cx.shared.engine.live;
+        if self.clients.get(&id).is_none_or(|client| client.connected) {
+            return Err(Disconnect::BAD_REQUEST.into());
+        }
+        if !self.live.begin_user(&plan.user, plan.user_limit(&self.options)) {
+            return Err(Disconnect::CONNECTION_LIMIT.into());
+        }
+        let most = self.options.client.connection_limit as u64;
+        let more = |n: u64| (most == 0 || n < most).then_some(n + 1);
+        let placed = plan.admit(cx.thread.cx.now / 1000).and_then(|expiry| {
+            let counted = live.clients.fetch_update(Relaxed, Relaxed, more);
+            // It had found a place when it began. It comes back: others may go meanwhile.
+            counted.map(|_| expiry).map_err(|_| Disconnect::TOO_MANY_REQUESTS.into())
+        });
+        if placed.is_err() {
+            self.live.end_user(&plan.user);
+        }
+        placed
+    }
+
     /// The client is somebody from now on.
     fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, result: &mut ConnectResult) {
         let options = &self.options.client;
@@ -152,16 +168,17 @@ impl Hub {
         let wire = client.wire;
         client.connected = true;
         client.user = by.user.as_str().into();
-        self.live.count_user(&by.user, true);
         client.info = by.info.clone().into();
         client.expire_at = by.expire_at;
         client.client_side_refresh = by.client_side_refresh;
         client.meta = by.meta.clone().map(Into::into);
         client.stale_at = 0;
-        let every = |time: std::time::Duration| now + time.as_millis().max(1) as i64;
-        client.ping_at = options.ping_interval.map_or(0, every);
-        client.presence_at = every(options.presence_update_interval);
-        client.check_at = options.channel_position_check_delay.map_or(0, every);
+        // Client numbers that follow each other are far from each other in this.
+        let spread = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+        let first = |time| timing::first(now, time, spread);
+        client.ping_at = options.ping_interval.map_or(0, first);
+        client.presence_at = first(options.presence_update_interval);
+        client.check_at = options.channel_position_check_delay.map_or(0, first);
         result.pong = !wire.is_unidirectional() && options.pong_timeout.is_some();
         result.client = client.uid.to_string();
         if wire.is_emulated() || wire.is_unidirectional() {
@@ -170,7 +187,6 @@ impl Hub {
         if wire.is_emulated() {
             result.node.clone_from(&self.live.node);
         }
-        cx.shared.engine.live.clients.fetch_add(1, Relaxed);
         cx.shared.engine.live.connects.fetch_add(1, Relaxed);
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use ::live::publication::from_resp;
+use ::live::publication::{from_resp, is_json};
 use ::live::{Disconnect, Unsubscribe};
 
 use super::batch::Arrived;
@@ -56,7 +56,11 @@ impl Hub {
     pub(super) fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
-                if let Some(arrived) = arrived((offset, epoch), previous, publication) {
+                if let Some(mut arrived) = arrived((offset, epoch), previous, publication) {
+                    // The time is for servers. Clients are not told it.
+                    if self.is_late(cx, std::mem::take(&mut arrived.publication.time)) {
+                        self.end_positioned(cx, channel);
+                    }
                     self.arrive(cx, channel, arrived);
                 }
             }
@@ -71,6 +75,25 @@ impl Hub {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Whether a publication of a time, in Unix milliseconds, was too long on its way; 0: its time is not known.
+    fn is_late(&self, cx: &Cx<'_>, time: u64) -> bool {
+        let most = self.options.client.channel_position_max_time_lag;
+        most.is_some_and(|most| {
+            let age = (cx.thread.cx.now as u64).saturating_sub(time);
+            time > 0 && u128::from(age) > most.as_millis()
+        })
+    }
+
+    /// What reaches a channel comes too late: subscribers that follow their position come back, and recover.
+    fn end_positioned(&mut self, cx: &mut Cx<'_>, channel: &str) {
+        let Some(there) = self.channels.get(channel) else { return };
+        let positioned = there.subscribers.iter().filter(|s| s.positioned);
+        let positioned: Vec<_> = positioned.map(|s| (s.id, s.server_side)).collect();
+        for (id, server_side) in positioned {
+            self.insufficient(cx, id, channel, server_side);
         }
     }
 
@@ -105,7 +128,7 @@ impl Hub {
         };
         let mut encoded = Encoded::new(channel, there.number);
         let mut shapes = Shapes::new(&publication, source.as_ref());
-        let mut is_json = None;
+        let mut readable = None;
         let mut ended = Vec::new();
         let (mut delivered, mut deltas) = (0, false);
         for subscriber in &mut there.subscribers {
@@ -125,7 +148,7 @@ impl Hub {
                 continue;
             }
             if subscriber.wire.form == Form::Json
-                && !*is_json.get_or_insert_with(|| is_json_value(&publication.data))
+                && !*readable.get_or_insert_with(|| is_json(&publication.data))
             {
                 ended.push((subscriber.id, subscriber.server_side, Fate::Inappropriate));
                 continue;
@@ -220,9 +243,4 @@ fn follow(subscriber: &mut Subscriber, (since, offset): (u64, u64), epoch: &str)
     }
     subscriber.offset = offset;
     Some(Fate::Stays)
-}
-
-fn is_json_value(data: &[u8]) -> bool {
-    let is_text = std::str::from_utf8(data).is_ok();
-    is_text && serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok()
 }

@@ -6,6 +6,12 @@
 //! their changes is complete. Messages wait, and not their bytes in the output of connections: under a load that
 //! never pauses something new would always wait behind them there.
 //!
+//! Output of connections waits for the journal, too (`net/streaming.rs`), and neither of the two can stand for the
+//! other. That one holds the bytes of replies: what the client's own commands have done or read. A reply is about one
+//! connection, must stay in its place among the connection's bytes, and needs nothing of the hub. This one holds what
+//! others have published, before the hub has looked at it: positions of subscribers move when a message goes out, and
+//! a subscription that begins meanwhile reads a history which has the message already.
+//!
 //! When the journal cannot be written, they go out: the server serves reads then, and they say what reads say.
 
 use std::collections::VecDeque;

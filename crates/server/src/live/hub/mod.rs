@@ -17,6 +17,7 @@ mod manage;
 mod remote;
 mod subscribe;
 mod timers;
+mod unsent;
 mod waits;
 pub(super) mod wire;
 
@@ -33,8 +34,10 @@ use engine::{Session, Thread};
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
 use self::held::Held;
+pub(crate) use self::unsent::Unsent;
 use self::wire::Wire;
 use super::Live;
+use super::api::READ_ONLY;
 use super::store::Store;
 use crate::Shared;
 use crate::net::Outlets;
@@ -73,6 +76,8 @@ pub(crate) struct Hub {
     pub(super) waiting: HashMap<u64, String>,
     /// What was read from the broker for subscriptions that begin now.
     begun: broker::Reads,
+    /// Clients that are not connected yet, with what their answers begin with.
+    unsent: HashMap<u64, Unsent>,
     held: Held,
 }
 
@@ -94,6 +99,7 @@ impl Hub {
             numbered: 0,
             waiting: HashMap::new(),
             begun: broker::Reads::new(),
+            unsent: HashMap::new(),
             held: Held::default(),
         })
     }
@@ -221,6 +227,8 @@ impl Hub {
     fn refuse(&mut self, cx: &mut Cx<'_>, id: u64, command: u32, refusal: Refusal) {
         let uni = self.clients.get(&id).is_some_and(|client| client.wire.is_unidirectional());
         match refusal {
+            Refusal::Error(error)
+                if self.refuse_by_status(cx, id, (error.code, &error.message)) => {}
             refusal if uni => {
                 let end = ::live::connect::unidirectional(&self.options, refusal);
                 self.disconnect(cx, id, &end);
@@ -232,6 +240,9 @@ impl Hub {
 
     /// Ends a connection, and tells its client why.
     pub(super) fn disconnect(&mut self, cx: &mut Cx<'_>, id: u64, end: &Disconnect) {
+        if self.refuse_by_status(cx, id, (end.code, &end.reason)) {
+            return;
+        }
         let Some(client) = self.clients.get(&id) else { return };
         let wire = client.wire;
         let mut last = Vec::new();
@@ -257,13 +268,14 @@ impl Hub {
         for channel in channels {
             self.unsubscribe(cx, id, &channel);
         }
+        self.unsent.remove(&id);
         if let Some(client) = self.clients.remove(&id) {
             if client.wire.is_emulated() {
                 self.live.remove_session(&client.session);
             }
             if client.connected {
                 cx.shared.engine.live.clients.fetch_sub(1, Relaxed);
-                self.live.count_user(&client.user, false);
+                self.live.end_user(&client.user);
             }
         }
     }
@@ -291,6 +303,11 @@ fn who(client: &Client) -> Who<'_> {
 fn failed(cx: &Cx<'_>, why: &str) -> Error {
     engine::log!(cx.shared.engine.log, Verbose, "live: {}", why);
     Error::INTERNAL
+}
+
+/// What a client of a replica is told that wants to tell others something. It passes: the server may become a primary.
+fn read_only() -> Error {
+    Error { message: READ_ONLY.into(), ..Error::INTERNAL }
 }
 
 /// Seconds from now until a second, 0 if that is over.

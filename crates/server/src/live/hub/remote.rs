@@ -282,7 +282,8 @@ impl Hub {
                 continue;
             };
             let arrived = deliver::arrived((offset, epoch), None, publication);
-            if let Some(arrived) = arrived.filter(|arrived| arrived.publication.offset > 0) {
+            if let Some(mut arrived) = arrived.filter(|arrived| arrived.publication.offset > 0) {
+                arrived.publication.time = 0;
                 self.send_to(cx, channel, arrived, Some(id));
             }
         }

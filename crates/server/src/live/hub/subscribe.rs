@@ -10,7 +10,7 @@ use ::live::{Disconnect, Error, SubscribeOptions};
 
 use super::channel::{Channel, Subscriber};
 use super::client::Subscription;
-use super::{Cx, Hub, encode, failed, ttl};
+use super::{Cx, Hub, encode, failed, read_only, ttl};
 use crate::live::store::{Place, Span, Store};
 use live_protocol::filter::Node;
 use live_protocol::{ClientInfo, Form, Publication, SubscribeRequest, SubscribeResult};
@@ -154,6 +154,13 @@ impl Hub {
         info: &ClientInfo,
     ) -> Result<(SubscribeResult, Place), Refusal> {
         let channel = &asked.channel;
+        // Others would not be told of the client.
+        if (options.presence || options.join_leave)
+            && !self.is_remote()
+            && cx.shared.engine.is_read_only()
+        {
+            return Err(read_only().into());
+        }
         let span = self.span(asked, options);
         let read = match self.begun.remove(channel.as_str()) {
             Some(read) => read,

@@ -15,8 +15,9 @@ use http1::response;
 use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
 use super::super::api::{Decoded, JSON, Shape, Work};
+use super::super::emulation::Emulation;
 use super::super::hub::{Cx, Hub};
-use super::super::transport::{Emulation, with_hub};
+use super::super::transport::with_hub;
 use super::super::{Live, Mail};
 use crate::web::{At, Streaming};
 use live_protocol::{Form, decode_json, decode_protobuf};

@@ -200,7 +200,6 @@ fn publication_of(publication: broker::Publication) -> Publication {
         info: publication.info.map(info_of),
         offset: publication.offset,
         tags: publication.tags.into_iter().collect(),
-        time: publication.time.try_into().unwrap_or(0),
         ..Publication::default()
     }
 }
