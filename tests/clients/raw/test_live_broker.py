@@ -398,6 +398,30 @@ class TestBroker(unittest.TestCase):
                 self.assertEqual(pubs or [c.publication()["data"]], [2])
                 self.assertEqual(a.publish("ch:1", 1)["offset"], 1)
 
+    def test_a_broker_that_stalls(self):
+        with Server() as broker, port(url(broker)) as a, a.client() as c, a.client() as d:
+            epoch = c.call("subscribe", channel="ch:1")["epoch"]
+            broker.process.send_signal(signal.SIGSTOP)
+            self.assertEqual(c.call("publish", channel="ch:1", data=1)["code"], 100)
+            d.send({"id": 2, "subscribe": {"channel": "ch:2"}})
+            self.assertEqual(d.ended()[0], 3004)
+            broker.process.send_signal(signal.SIGCONT)
+            reaches(a)
+            # The publication may have been executed all the same: then a subscriber gets it, or is told that it did not.
+            last = a.publish("ch:1", 2)["offset"]
+            got = []
+            while not got or got[-1] < last:
+                push = c.push()
+                if "pub" in push:
+                    got.append(push["pub"]["offset"])
+                    continue
+                self.assertEqual(push["unsubscribe"]["code"], 2500)
+                since = got[-1] if got else 0
+                again = c.call("subscribe", channel="ch:1", recover=True, offset=since, epoch=epoch)
+                self.assertTrue(again["recovered"])
+                got += [p["offset"] for p in again.get("publications", [])]
+            self.assertEqual(got, list(range(1, last + 1)))
+
     def test_a_broker_that_is_not_there_yet(self):
         at = free_port()
         with Live("--live-broker", f"redis://127.0.0.1:{at}", namespaces=NAMESPACES) as a, a.client() as c:

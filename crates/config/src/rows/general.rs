@@ -40,7 +40,7 @@ WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
 LiveConfig: "live-config", [], Optional(any), "", VOLATILE, Effective,
     "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which lets nobody in. The file is read again when it changes. Live channels begin and end with a restart only.";
 LiveBroker: "live-broker", [], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
-    "Where live channels are: the URL of another Apus or Redis, as `redis://host:6379`, `rediss://…`, `unix:///path`, `redis+sentinel://host:26379?sentinel_master_name=…` or `redis+cluster://host:7000`, behind which several servers serve one set of channels. Several with blanks between them share the channels. Empty: in this server.";
+    "Where live channels are: the URL of another Apus or Redis, as `redis://host:6379`, `rediss://…`, `unix:///path`, `redis+sentinel://host:26379?sentinel_master_name=…` or `redis+cluster://host:7000`, behind which several servers serve one set of channels. Several, in quotes and with blanks between them, share the channels. Empty: in this server.";
 LiveBrokerPartitions: "live-broker-partitions", [], Int(0, 16384), "0", IMMUTABLE, Effective,
     "Over how many partitions of sharded PUB/SUB live channels are spread in a cluster, as with centrifuge's `NumShardedPubSubPartitions`; 0 uses PUB/SUB without shards.";
 LiveUser: "live-user", [], Optional(any), "", IMMUTABLE, Effective,

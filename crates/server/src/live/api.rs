@@ -328,6 +328,7 @@ impl Api<'_> {
 
 /// What remains to be done about a request.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them ask the store")]
 pub(super) enum Work {
     Done(Reply),
     /// To ask the store, and to make a reply of what it says.

@@ -58,6 +58,7 @@ pub(super) struct Span {
 
 /// What is asked of a store: of this server's, or of the broker's.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are publications")]
 pub(super) enum Op {
     Publish { channel: String, publication: Publication, keep: Keep },
     History { channel: String, span: Span, meta_ttl: Duration },

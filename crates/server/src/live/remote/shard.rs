@@ -138,9 +138,10 @@ impl Shard {
     /// Sets whether it is reached, or why it is not. Returns whether that is new.
     pub(super) fn set_down(&self, why: Option<String>) -> bool {
         let mut down = self.down.lock();
-        let changes = down.is_some() != why.is_some() || !self.told.swap(true, Relaxed);
+        let first = !self.told.swap(true, Relaxed);
+        let changes = down.is_some() != why.is_some();
         *down = why;
-        changes
+        changes || first
     }
 
     pub(super) fn is_up(&self) -> bool {
