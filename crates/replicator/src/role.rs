@@ -138,6 +138,8 @@ pub fn promoted_by_sentinel(engine: &Engine, thread: &mut Thread) -> Result<(), 
             log!(engine.log, Notice, "A Sentinel promotes this replica: the primary is left first");
             // It acknowledges no more. The thread ends by itself.
             r.following.cease();
+            // The Sentinel has CONFIG REWRITE follow at once: started again, this server would follow its former primary.
+            note_option(engine, "");
         }
         Promotion::Refused => {
             log!(
