@@ -167,6 +167,7 @@ class TestExamples(unittest.TestCase):
             c.command("HSET", "product:lamp", "stock", 0)
             one.open(e.url + "/product/lamp")
             one.until_text("[data-live=stock]", "sold out")
+            self.assertFalse(one.value("document.querySelector('form.row').checkVisibility()"))
             one.picture("shop-product")
             narrow = self.narrow_and_dark(e, "/", "shop")
             self.quiet(one, two, narrow)
