@@ -14,7 +14,8 @@ import unittest
 from urllib.parse import quote
 
 from harness.ports import free_port
-from harness.server import BINARY, PATIENCE_S, Server, beyond_redis
+from harness.server import BINARY, PATIENCE_S, Server, beyond_redis, wait_until
+from harness.tls import authority, context
 from raw.test_web import Web
 
 SITE = {
@@ -37,12 +38,14 @@ SITE = {
 class Stream:
     """An event source. Events are pairs of an id and the blocks."""
 
-    def __init__(self, port, path, since="", last=None, rcvbuf=None, **headers):
+    def __init__(self, port, path, since="", last=None, rcvbuf=None, tls=None, **headers):
         self.s = socket.socket()
         if rcvbuf:
             self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         self.s.settimeout(PATIENCE_S)
         self.s.connect(("127.0.0.1", port))
+        if tls:
+            self.s = tls.wrap_socket(self.s, server_hostname="127.0.0.1")
         if last is not None:
             headers["Last-Event-ID"] = last
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
@@ -363,6 +366,59 @@ class TestLive(unittest.TestCase):
             s = self.stream(w, "/")
             self.assertEqual(s.blocks(), {"n": "short"})
             self.assertEqual(s.blocks(), {"n": ""})
+
+    def test_over_tls(self):
+        ca, trust = authority(), context()
+        options = ["--web-tls", "yes", "--web-tls-cert-file", ca.path("server.crt"), "--web-tls-key-file", ca.path("server.key")]
+        with Web(*options, "--web-live-rate", 1000, "--web-live-buffer", "64mb", files=SITE) as w, w.connect() as c:
+            c.command("MSET", "n", 0, "big", "x" * 3_000_000)
+            s = self.stream(w, "/", tls=trust)
+            self.assertIn("Content-Type: text/event-stream", s.head)
+            self.assertEqual(s.blocks(), {"n": "0"})
+            # More than the socket takes at once, for a reader that comes late.
+            big = self.stream(w, "/big", rcvbuf=4096, tls=trust)
+            for n in range(1, 4):
+                c.command("SET", "n", n)
+                self.assertEqual(s.blocks(), {"n": str(n)})
+            while (blocks := big.blocks()["big"])[0] != "3":
+                pass
+            self.assertEqual(blocks, "3" + "x" * 3_000_000)
+            # A stream that is left does not stay.
+            for stream in [s, big]:
+                stream.close()
+            wait_until(lambda: text(c, "CLIENT", "LIST").count(" addr=") == 1, "the streams are gone")
+            self.assertEqual(self.stream(w, "/", tls=trust).blocks(), {"n": "3"})
+
+    def test_on_a_replica(self):
+        with Server() as primary, Server() as other, primary.connect() as p, other.connect() as o:
+            p.command("MSET", "n", 1, "likes:x", 1)
+            o.command("MSET", "n", 7, "likes:x", 8)
+            site = {name: text for name, text in SITE.items() if "post" not in name}
+            options = ["--web-key", "site", "--replicaof", f"127.0.0.1 {primary.port}"]
+            with Web(*options, files=site) as w, w.connect() as c:
+                s = self.stream(w, "/", since="")
+                wait_until(lambda: text(c, "INFO", "replication").count("master_link_status:up"), "a link")
+                while s.blocks()["n"] != "1":
+                    pass
+                p.command("SET", "n", 2)
+                self.assertEqual(s.blocks(), {"n": "2"})
+                # A template that is a key of the primary, and another one that has changed there.
+                p.command("HSET", "site", "templates/post.html", SITE["templates/post.html"])
+                wait_until(lambda: w.ask("/post/x")[0] == 200, "the template")
+                post = self.stream(w, "/post/x")
+                self.assertEqual(post.blocks(), {"likes": "x=1"})
+                p.command("INCR", "likes:x")
+                self.assertEqual(post.blocks(), {"likes": "x=2"})
+                # Another primary: all data are others at once.
+                o.command("HSET", "site", "templates/post.html", SITE["templates/post.html"])
+                c.command("REPLICAOF", "127.0.0.1", other.port)
+                for stream, wanted in [(s, {"n": "7"}), (post, {"likes": "x=8"})]:
+                    while stream.blocks() != wanted:
+                        pass
+                # It becomes a primary itself, and its streams go on.
+                c.command("REPLICAOF", "NO", "ONE")
+                c.command("SET", "n", 9)
+                self.assertEqual(s.blocks(), {"n": "9"})
 
     def test_a_stream_that_has_more_than_its_show_is_sent_nothing_older(self):
         with Web("--threads", 1, "--web-live-rate", 1, files=SITE) as w, w.connect() as c:
