@@ -34,7 +34,7 @@ use crate::dispatch::{Done, lookup};
 use crate::engine::{Attention, Engine, Worker};
 use crate::pubsub::Local;
 use crate::scripting::Machines;
-use crate::session::{ReplyMode, Session};
+use crate::session::{Deferred, ReplyMode, Session};
 use crate::settings;
 use crate::tracking;
 
@@ -396,7 +396,7 @@ impl Thread {
         self.since = None;
         match self.dispatch(engine, session, &mut a, &mut reply) {
             Done::Wait => {
-                session.deferred = Some(args);
+                session.deferred = Some(Box::new(Deferred { words: args }));
                 return Some(Next::Wait);
             }
             Done::Block => return Some(Next::Block),

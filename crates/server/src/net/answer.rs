@@ -112,8 +112,10 @@ impl BatchIo<'_> {
                 add(&stats.client_output_buffer_limit_disconnections, 1);
                 return Ok(Turn::Close);
             }
-            if c.sentinel.is_some() && memchr::memmem::find(&out.buf, b"+PONG\r\n").is_some() {
-                c.pong.get_or_insert(thread.mono());
+            if let Some(sentinel) = &mut c.sentinel
+                && memchr::memmem::find(&out.buf, b"+PONG\r\n").is_some()
+            {
+                sentinel.pong.get_or_insert(thread.mono());
             }
             let acts = thread.worker().lane.acted() != acted;
             let shows = thread.take_shows_data();
@@ -171,9 +173,10 @@ impl BatchIo<'_> {
             Next::Wait => {
                 c.wait = Some(Wait::Paused);
                 c.session.client.paused.store(true, Relaxed);
-                if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(engine))
+                if let Some(deferred) =
+                    c.session.deferred.as_ref().filter(|_| c.ends_scripts(engine))
                 {
-                    let kill = Box::new(PausedKill::Words(words.clone()));
+                    let kill = Box::new(PausedKill::Words(deferred.words.clone()));
                     *c.session.client.paused_kill.lock() = Some(kill);
                 }
                 paused.push(i);
@@ -236,7 +239,7 @@ pub(super) fn hold_output(
 ) {
     let until = engine.stream.last();
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
-    c.gate = Some(Gated { until, acts, term: Some(term) });
+    c.gate = Some(Gated { until, acts, holds: true, term });
     let since = engine.clock.monotonic_ns();
     held.push_back(Held { until, client: c.session.client.id, since, term });
 }
@@ -251,11 +254,11 @@ pub(super) fn gate_output(
 ) {
     // Outputs are let go from the front: one that stood behind a later one would wait for too much.
     assert!(gated.back().is_none_or(|(last, _)| *last <= sequence));
-    if c.gate.is_some_and(|gate| gate.term.is_some()) {
+    if c.gate.is_some_and(|gate| gate.holds) {
         // That is the stricter one; what comes behind it shows no data.
         return;
     }
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
-    c.gate = Some(Gated { until: sequence, acts, term: None });
+    c.gate = Some(Gated { until: sequence, acts, holds: false, term: 0 });
     gated.push_back((sequence, c.session.client.id));
 }
