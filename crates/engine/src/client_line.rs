@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::clients::{Client, Peer};
+use crate::clients::{Client, Names, Peer};
 use crate::engine::Engine;
 
 /// Output that Redis keeps in a connection's fixed buffer (`obl`) before it makes a list (`omem`).
@@ -24,7 +24,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         0 => "NULL",
         n => engine.table.get(n - 1).row.name,
     };
-    let names = c.names.read();
+    let names = c.with_names(Names::clone);
     // Writing to a String does not fail.
     let _ = write!(
         out,
@@ -37,10 +37,10 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         seconds(c.created_ms).max(0),
         seconds(c.active_ms.load(Relaxed)).max(0),
         flags(c),
-        get(&c.db),
+        c.db.load(Relaxed),
     );
     let [sub, psub, ssub] = c.receiver.counts.each_ref().map(|n| n.load(Relaxed));
-    let (multi, watch) = (c.multi.load(Relaxed), get(&c.watch));
+    let (multi, watch) = (c.multi.load(Relaxed), c.watch.load(Relaxed));
     let _ = write!(out, " sub={sub} psub={psub} ssub={ssub} multi={multi} watch={watch}");
     let _ = write!(
         out,
@@ -49,7 +49,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         get(&c.query_capacity).saturating_sub(query),
         get(&c.args_bytes),
         get(&c.multi_bytes),
-        get(&c.output_objects),
+        c.output_objects.load(Relaxed),
         output - fixed,
         c.memory(),
         if output > 0 { "rw" } else { "r" },
@@ -60,7 +60,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
          tot-net-out={} tot-cmds={}",
         c.user.read().shown(),
         c.receiver.redirect.load(Relaxed),
-        get(&c.receiver.proto),
+        c.receiver.proto.load(Relaxed),
         names.lib_name,
         names.lib_ver,
         get(&c.net_in),

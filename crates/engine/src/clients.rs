@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
+    AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
 use observe::stats::bump;
@@ -33,11 +33,11 @@ pub struct Endpoint {
     /// Whether the peer is on this machine (loopback or Unix socket).
     pub loopback: bool,
     /// File descriptor, for CLIENT LIST.
-    pub fd: i64,
+    pub fd: i32,
 }
 
 /// Strings a client sets about itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// CLIENT SETNAME.
     pub name: String,
@@ -81,19 +81,19 @@ pub struct Client {
     pub tls: AtomicBool,
     /// Unix milliseconds.
     pub created_ms: i64,
-    pub names: RwLock<Names>,
+    names: RwLock<Option<Box<Names>>>,
     /// The user that it is authenticated as, or the default one.
     pub user: RwLock<Arc<User>>,
     /// Unix milliseconds of the last interaction.
     pub active_ms: AtomicI64,
-    pub db: AtomicU64,
+    pub db: AtomicU32,
     /// Number of the last command plus one; 0 before the first.
     pub last_cmd: AtomicU16,
     pub query_bytes: AtomicU64,
     pub query_capacity: AtomicU64,
     pub args_bytes: AtomicU64,
     pub output_bytes: AtomicU64,
-    pub output_objects: AtomicU64,
+    pub output_objects: AtomicU32,
     pub(crate) total_commands: AtomicU64,
     pub net_in: AtomicU64,
     pub net_out: AtomicU64,
@@ -117,17 +117,17 @@ pub struct Client {
     /// `early` is not empty.
     pub(crate) has_early: AtomicBool,
     /// Commands that were answered while its thread was stuck, for its session to follow.
-    pub(crate) early: Mutex<Vec<Early>>,
+    pub(crate) early: Mutex<Option<Box<Noted>>>,
     /// Commands that MULTI has queued, or -1.
-    pub multi: AtomicI64,
+    pub multi: AtomicI32,
     /// Keys that are watched.
-    pub watch: AtomicU64,
+    pub watch: AtomicU32,
     /// A watched key has changed, or a command was refused while queueing: EXEC will fail.
     pub dirty: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
     /// The waker of a client that waits for records of a topic.
-    pub topic_wait: Mutex<Option<::log::Waiting>>,
+    pub topic_wait: Mutex<Option<Box<::log::Waiting>>>,
     /// Bytes of the commands that MULTI has queued, and of watched keys.
     pub(crate) multi_bytes: AtomicU64,
     pub(crate) watch_bytes: AtomicU64,
@@ -143,6 +143,10 @@ pub(crate) enum Early {
     /// A command was refused while a transaction is queued: EXEC will be, too.
     Refused,
 }
+
+/// Such commands, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Noted(pub(crate) Vec<Early>);
 
 impl Client {
     /// What is at the other end.
@@ -175,13 +179,13 @@ impl Client {
             names: RwLock::default(),
             user: RwLock::new(user),
             active_ms: AtomicI64::new(now_ms),
-            db: AtomicU64::new(0),
+            db: AtomicU32::new(0),
             last_cmd: AtomicU16::new(0),
             query_bytes: AtomicU64::new(0),
             query_capacity: AtomicU64::new(0),
             args_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
-            output_objects: AtomicU64::new(0),
+            output_objects: AtomicU32::new(0),
             total_commands: AtomicU64::new(0),
             net_in: AtomicU64::new(0),
             net_out: AtomicU64::new(0),
@@ -197,8 +201,8 @@ impl Client {
             paused_kill: Mutex::default(),
             has_early: AtomicBool::new(false),
             early: Mutex::default(),
-            multi: AtomicI64::new(-1),
-            watch: AtomicU64::new(0),
+            multi: AtomicI32::new(-1),
+            watch: AtomicU32::new(0),
             dirty: AtomicBool::new(false),
             blocked: Mutex::default(),
             topic_wait: Mutex::default(),
@@ -206,6 +210,33 @@ impl Client {
             watch_bytes: AtomicU64::new(0),
             accounted: Share::default(),
         }
+    }
+
+    /// Looks at what it has said about itself.
+    pub fn with_names<R>(&self, look: impl FnOnce(&Names) -> R) -> R {
+        match &*self.names.read() {
+            Some(names) => look(names),
+            None => look(&Names::default()),
+        }
+    }
+
+    /// Changes what it has said about itself.
+    pub fn change_names(&self, change: impl FnOnce(&mut Names)) {
+        let mut own = self.names.write();
+        let mut names = own.take().unwrap_or_default();
+        change(&mut names);
+        // Most clients say nothing.
+        *own = (*names != Names::default()).then_some(names);
+    }
+
+    /// CLIENT SETNAME.
+    pub fn set_name(&self, name: String) {
+        self.change_names(|names| names.name = name);
+    }
+
+    /// The name that CLIENT SETNAME has set, or nothing.
+    pub fn name(&self) -> String {
+        self.with_names(|names| names.name.clone())
     }
 
     /// Whether it has begun a transaction, which EXEC or DISCARD has not ended yet.

@@ -134,7 +134,8 @@ impl Thread {
         self.dispatch_found(engine, session, id, args, reply)
     }
 
-    fn dispatch_found(
+    /// The same for a command whose number, or error, has been found.
+    pub(crate) fn dispatch_found(
         &mut self,
         engine: &Engine,
         session: &mut Session,

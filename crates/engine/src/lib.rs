@@ -75,7 +75,7 @@ pub use live::Live;
 pub use mailbox::{Job, Mailbox, Message};
 pub use migrate::{Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
-pub use session::{ReplyMode, Session};
+pub use session::{Deferred, ReplyMode, Session};
 pub use settings::cron_ns;
 pub use steps::Steps;
 pub use store::do_meanwhile;

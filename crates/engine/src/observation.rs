@@ -119,7 +119,7 @@ impl Engine {
             at: self.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
             peer: client.endpoint.peer.clone(),
-            name: client.names.read().name.clone(),
+            name: client.name(),
             ..Entry::default()
         };
         let max = usize::try_from(self.config.int(Id::SlowlogMaxLen)).unwrap_or(0);

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use commands::Fail;
 use commands::row::{Flags, Scope};
 use resp::{Args, Out, Proto, Reply, Span};
 use store::{Db, Key};
@@ -63,8 +64,8 @@ impl Engine {
 }
 
 impl Thread {
-    /// Runs a command of a page that only reads. The keys that it names are remembered for `session.page` and
-    /// are added to `keys`.
+    /// Runs a command of a page that only reads. The keys that it names are remembered for `session.page`, and
+    /// `key` is called with each before the read.
     ///
     /// # Errors
     /// There is no such command, or it does not only read; a text. Errors of the command itself are replies.
@@ -73,7 +74,7 @@ impl Thread {
         engine: &Engine,
         session: &mut Session,
         words: &mut [Vec<u8>],
-        keys: &mut Vec<Vec<u8>>,
+        mut key: impl FnMut(&[u8]),
     ) -> Result<PageRead, String> {
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         let args = Args::new(&[], &spans, words);
@@ -91,11 +92,10 @@ impl Thread {
             && cmd.row.scope_of(&args) == Scope::Keys
             && !cmd.row.tips.contains(&"nondeterministic_output");
         if lasts {
-            let named =
-                commands::keys::positions(cmd.row, &args, &mut |i| keys.push(args[i].to_vec()));
-            lasts = named.is_ok();
+            lasts = commands::keys::positions(cmd.row, &args, &mut |i| key(&args[i])).is_ok();
         }
-        let reply = self.call_for_page(engine, session, words);
+        let mut args = Args::new(&[], &spans, words);
+        let reply = self.run_for_page(engine, session, Ok(id), &mut args);
         Ok(PageRead { reply, lasts })
     }
 
@@ -106,13 +106,24 @@ impl Thread {
         session: &mut Session,
         words: &mut [Vec<u8>],
     ) -> Vec<u8> {
-        let mut out = Out::default();
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, words);
+        let id = lookup(engine, &args);
+        self.run_for_page(engine, session, id, &mut args)
+    }
+
+    fn run_for_page(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        id: Result<u16, Fail>,
+        args: &mut Args<'_>,
+    ) -> Vec<u8> {
+        let mut out = Out::default();
         let mut reply = Reply::new(&mut out, session.proto);
         self.since = None;
         let whole = std::mem::replace(&mut self.whole, true);
-        self.dispatch(engine, session, &mut args, &mut reply);
+        self.dispatch_found(engine, session, id, args, &mut reply);
         self.whole = whole;
         if out.shared.is_empty() { out.buf } else { out.join() }
     }

@@ -143,7 +143,7 @@ impl Call<'_> {
                 w.keys.push((index, name.to_vec()));
             }
             let bytes: usize = w.keys.iter().map(|(_, key)| WATCH_BYTES + key.capacity()).sum();
-            self.session.client.watch.store(w.keys.len() as u64, Relaxed);
+            self.session.client.watch.store(w.keys.len() as u32, Relaxed);
             self.session.client.watch_bytes.store(bytes as u64, Relaxed);
         }
     }

@@ -59,17 +59,15 @@ pub struct Session {
     /// The page that it renders ([`::pubsub::tracking::Pages::reader`]): its reads are remembered for that.
     /// 0: none.
     pub page: u64,
-    /// The part of that page that it renders, likewise; 0: none.
-    pub part: u64,
     /// Its commands must take the general path: it is subscribed in RESP2, or its reads are tracked.
     pub(crate) attention: bool,
     /// A command that must wait (CLIENT PAUSE): it is run before any further input.
-    pub deferred: Option<Vec<Vec<u8>>>,
+    pub deferred: Option<Box<Deferred>>,
     /// Since when it waits for scripts that run, in monotonic nanoseconds; 0: it does not.
     pub(crate) asked: u64,
     /// A command wants the input itself that its arguments lie in: called with it when the batch has
     /// been executed, by [`crate::Thread::run`] with a copy.
-    pub take_input: Option<TakeInput>,
+    pub take_input: Option<Box<TakeInput>>,
     /// The commands that MULTI has queued.
     pub multi: Option<Box<Multi>>,
     /// The keys that WATCH watches.
@@ -80,6 +78,12 @@ pub struct Session {
     ///
     /// [`Message::Fed`]: crate::Message::Fed
     pub feed: Option<Arc<dyn Feed>>,
+}
+
+/// A command that must wait.
+pub struct Deferred {
+    /// Its name and its arguments.
+    pub words: Vec<Vec<u8>>,
 }
 
 impl Session {
@@ -119,7 +123,6 @@ impl Session {
             tracking: None,
             caching: false,
             page: 0,
-            part: 0,
             attention: false,
             deferred: None,
             asked: 0,
@@ -145,13 +148,13 @@ impl Session {
         self.client.no_evict.store(false, Relaxed);
         self.set_user(Arc::clone(engine.acl.default_user()));
         self.set_authenticated(engine.acl.is_open());
-        self.client.names.write().name.clear();
+        self.client.set_name(String::new());
     }
 
     /// SELECT.
     pub fn select(&mut self, db: usize) {
         self.db = db;
-        self.client.db.store(db as u64, Relaxed);
+        self.client.db.store(db as u32, Relaxed);
     }
 
     /// Bytes of the arguments of the commands that MULTI has queued.

@@ -31,9 +31,6 @@ pub(crate) fn remember(
     // Without valid keys nothing was read.
     let _ = commands::keys::positions(cmd.row, args, &mut |i| {
         engine.tracking.remember(&args[i], id);
-        if session.part != 0 {
-            engine.tracking.remember(&args[i], session.part);
-        }
     });
     limit(engine, local, FORGET_AT_ONCE);
 }

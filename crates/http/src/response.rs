@@ -82,9 +82,24 @@ pub fn end(out: &mut Vec<u8>, keep_alive: bool, minor: u8) {
 /// Whether a name may be one of a field.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    !name.is_empty() && name.bytes().all(fits)
+    !name.is_empty() && name.bytes().all(|b| IN_NAMES[usize::from(b)])
 }
+
+/// The bytes of names. RFC 9110, section 5.6.2.
+const IN_NAMES: [bool; 256] = {
+    let mut all = [false; 256];
+    let (letters, mut i) = (b"!#$%&'*+-.^_`|~", 0);
+    while i < letters.len() {
+        all[letters[i] as usize] = true;
+        i += 1;
+    }
+    let mut b = 0u8;
+    while b < 128 {
+        all[b as usize] |= b.is_ascii_alphanumeric();
+        b += 1;
+    }
+    all
+};
 
 /// Whether a value may be one of a field.
 #[must_use]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, RwLock};
+use stdx::hash::Seeded;
 
 use crate::content::{Content, Memory};
 use crate::live::Blocks;
@@ -62,7 +63,7 @@ struct Kept {
 
 #[derive(Default, Debug)]
 struct Part {
-    pages: RwLock<HashMap<Box<str>, Kept>>,
+    pages: RwLock<HashMap<Box<str>, Kept, Seeded>>,
     /// Addresses in the order in which they came; each once.
     order: Mutex<VecDeque<Box<str>>>,
 }
@@ -118,11 +119,17 @@ impl Cache {
         let part = self.part(address);
         let kept = Kept { page, used: AtomicBool::new(false) };
         let mut pages = part.pages.write();
-        match pages.insert(address.into(), kept) {
-            Some(old) => drop(self.bytes.fetch_sub(old.page.bytes(address), Relaxed)),
-            None => part.order.lock().push_back(address.into()),
-        }
+        let old = match pages.get_mut(address) {
+            Some(place) => Some(std::mem::replace(place, kept)),
+            None => {
+                part.order.lock().push_back(address.into());
+                pages.insert(address.into(), kept)
+            }
+        };
         drop(pages);
+        if let Some(old) = old {
+            self.bytes.fetch_sub(old.page.bytes(address), Relaxed);
+        }
         self.bytes.fetch_add(bytes, Relaxed);
         self.shrink_from(max, stdx::hash::hash64(address.as_bytes()) as usize);
     }

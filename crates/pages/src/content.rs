@@ -186,7 +186,8 @@ impl Drop for Content {
 }
 
 fn form(common: &[u8], etag: &str, coding: Coding, body: Arc<Vec<u8>>) -> Form {
-    let mut fields = common.to_vec();
+    let mut fields = Vec::with_capacity(common.len() + etag.len() + 64);
+    fields.extend_from_slice(common);
     if !etag.is_empty() {
         field(&mut fields, "ETag", etag);
     }

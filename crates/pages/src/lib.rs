@@ -40,20 +40,20 @@ pub trait Store {
     /// A text: the command cannot be called from a page, or not now.
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String>;
 
-    /// A part of the page begins: what is read up to [`Self::end_part`] is noted for it, too. `hash` tells parts
-    /// of a page apart. Returns the version of what it reads; none: parts are not noted.
-    fn begin_part(&mut self, _hash: u64) -> Option<u64> {
+    /// A part of the page begins: what is read up to [`Self::end_part`] is noted for it. Returns false if parts are
+    /// not noted.
+    fn begin_part(&mut self) -> bool {
+        false
+    }
+
+    /// The part ends. The slots of the keys that it has read are added to `slots`. Returns their version, and until
+    /// when the part is valid at it, in Unix milliseconds; none: it depends on more than few keys.
+    fn end_part(&mut self, _slots: &mut Vec<u32>) -> Option<(u64, i64)> {
         None
     }
 
-    /// The part ends. Returns until when it is valid at its version, in Unix milliseconds; none: it depends on
-    /// more than its keys.
-    fn end_part(&mut self) -> Option<i64> {
-        None
-    }
-
-    /// Whether a part of an earlier page is valid still. The page is valid no longer than it, then.
-    fn has_part(&mut self, _hash: u64, _version: u64, _deadline_ms: i64) -> bool {
+    /// Whether a part of an earlier page with these slots is valid still. The page is valid no longer than it, then.
+    fn has_part(&mut self, _slots: &[u32], _version: u64, _deadline_ms: i64) -> bool {
         false
     }
 

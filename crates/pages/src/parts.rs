@@ -2,54 +2,92 @@
 //! page whose one key has changed renders one item again.
 //!
 //! A part is a turn of a loop that depends on nothing but its key (the variables that it reads), the address,
-//! the site, and the keys that it reads in the store; for these it has a version of its own. The kept page has
-//! the texts: a part is a range of its body.
+//! the site, and the keys that it reads in the store; or the reply of a command outside of such a turn, whose key is
+//! the command. The kept page has the texts: a part is a range of its body. The slots are those of the keys in the
+//! store ([`Store::end_part`](crate::Store::end_part)), of whose versions the part has the sum.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Range;
 
 use stdx::hash::hash64;
 
-/// Parts of one page that are kept.
+/// Parts of one page that are kept, and bytes of their keys and replies.
 const PARTS_MAX: usize = 4096;
-/// Bytes that a part takes besides its key.
-const OVERHEAD: usize = 64;
+const BYTES_MAX: usize = 256 * 1024;
+/// Bytes of a reply that is kept.
+const REPLY_MAX: usize = 4096;
+
+/// A range of a page's bytes.
+#[derive(Debug, Clone, Copy)]
+struct Span(u32, u32);
+
+impl Span {
+    /// Pages and what is kept of them are smaller than that.
+    fn new(start: usize, end: usize) -> Self {
+        let to_u32 = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Self(to_u32(start), to_u32(end))
+    }
+
+    fn range(self) -> Range<usize> {
+        self.0 as usize..self.1 as usize
+    }
+}
 
 /// A part of a finished page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Part {
     hash: u64,
-    key: Arc<[u8]>,
-    /// Where its text is in the body.
-    start: u32,
-    end: u32,
-    /// The version of what it has read.
+    /// The versions of what it has read, added up.
     version: u64,
     /// Until when it is valid, in Unix milliseconds.
     deadline_ms: i64,
+    key: Span,
+    slots: Span,
+    /// Its text in the body, or a reply behind the keys.
+    text: Span,
+    is_reply: bool,
 }
 
 /// The parts of a finished page, in their order.
 #[derive(Debug, Default)]
-pub struct Parts(Vec<Part>);
+pub struct Parts {
+    parts: Vec<Part>,
+    /// Their keys and replies.
+    bytes: Vec<u8>,
+    /// Slots of what they have read.
+    slots: Vec<u32>,
+}
 
 impl Parts {
     /// Bytes that they take.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.0.iter().map(|part| part.key.len() + OVERHEAD).sum()
+        self.parts.capacity() * size_of::<Part>()
+            + self.bytes.capacity()
+            + self.slots.capacity() * size_of::<u32>()
     }
 
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.parts.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.parts.is_empty()
+    }
+
+    fn key(&self, part: &Part) -> &[u8] {
+        self.bytes.get(part.key.range()).unwrap_or_default()
+    }
+
+    /// Adds a key or a reply.
+    fn add(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        Span::new(start, self.bytes.len())
     }
 }
 
@@ -62,6 +100,33 @@ pub struct Earlier<'p> {
     pub body: &'p [u8],
 }
 
+/// A part of the earlier page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found<'p> {
+    at: usize,
+    /// Its text, or a reply.
+    pub(crate) bytes: &'p [u8],
+    pub(crate) slots: &'p [u32],
+    pub(crate) version: u64,
+    pub(crate) deadline_ms: i64,
+}
+
+/// What a part has become.
+pub(crate) enum End<'r> {
+    /// The text up to here.
+    Text(usize),
+    /// This reply.
+    Reply(&'r [u8]),
+}
+
+/// A part that has begun.
+#[derive(Debug)]
+struct Begun {
+    hash: u64,
+    key: Span,
+    start: usize,
+}
+
 /// The parts of a page while it is rendered.
 #[derive(Debug, Default)]
 pub(crate) struct Making<'p> {
@@ -70,81 +135,115 @@ pub(crate) struct Making<'p> {
     next: usize,
     /// Places of its parts by their hashes, made when one is not where it was expected.
     places: Option<HashMap<u64, usize>>,
-    made: Vec<Part>,
-    /// The part that has begun. Its end is not known yet.
-    begun: Option<Part>,
-    /// How many are from the earlier page.
+    made: Parts,
+    /// The part that has begun.
+    begun: Option<Begun>,
+    /// How many texts are from the earlier page.
     pub(crate) kept: u64,
 }
 
 impl<'p> Making<'p> {
     pub(crate) fn new(earlier: Option<Earlier<'p>>) -> Self {
-        let room = earlier.map_or(0, |earlier| earlier.parts.len());
-        Self {
-            earlier,
-            next: 0,
-            places: None,
-            made: Vec::with_capacity(room),
-            begun: None,
-            kept: 0,
+        let mut made = Parts::default();
+        if let Some(Earlier { parts, .. }) = earlier {
+            made.parts.reserve_exact(parts.parts.len());
+            made.bytes.reserve_exact(parts.bytes.len());
+            made.slots.reserve_exact(parts.slots.len());
         }
+        Self { earlier, next: 0, places: None, made, begun: None, kept: 0 }
     }
 
     pub(crate) fn hash(key: &[u8]) -> u64 {
         hash64(key)
     }
 
-    /// Whether there is room for one more.
-    pub(crate) fn has_room(&self) -> bool {
-        self.made.len() < PARTS_MAX
+    /// Whether a part may begin: none has, and there is room for one more.
+    pub(crate) fn may_begin(&self) -> bool {
+        self.begun.is_none()
+            && self.made.parts.len() < PARTS_MAX
+            && self.made.bytes.len() < BYTES_MAX
     }
 
-    /// The part with this key in the earlier page: its text, version and deadline, and its place.
-    pub(crate) fn find(&mut self, hash: u64, key: &[u8]) -> Option<(&'p str, u64, i64, usize)> {
+    /// The part with this key in the earlier page.
+    pub(crate) fn find(&mut self, hash: u64, key: &[u8], is_reply: bool) -> Option<Found<'p>> {
         let Earlier { parts, body } = self.earlier?;
-        let is = |part: &Part| part.hash == hash && *part.key == *key;
-        let at = match parts.0.get(self.next) {
+        let is = |part: &Part| {
+            part.hash == hash && part.is_reply == is_reply && *parts.key(part) == *key
+        };
+        let at = match parts.parts.get(self.next) {
             Some(part) if is(part) => self.next,
             // Items have come or gone, or changed their order.
             _ => {
                 let place = |(at, part): (usize, &Part)| (part.hash, at);
-                let places = || parts.0.iter().enumerate().map(place).collect();
+                let places = || parts.parts.iter().enumerate().map(place).collect();
                 let at = *self.places.get_or_insert_with(places).get(&hash)?;
-                parts.0.get(at).filter(|part| is(part))?;
+                parts.parts.get(at).filter(|part| is(part))?;
                 at
             }
         };
         self.next = at + 1;
-        let part = parts.0.get(at)?;
-        let text = std::str::from_utf8(body.get(part.start as usize..part.end as usize)?).ok()?;
-        Some((text, part.version, part.deadline_ms, at))
+        let part = parts.parts.get(at)?;
+        let within = if is_reply { parts.bytes.as_slice() } else { body };
+        let bytes = within.get(part.text.range())?;
+        let slots = parts.slots.get(part.slots.range())?;
+        let (version, deadline_ms) = (part.version, part.deadline_ms);
+        Some(Found { at, bytes, slots, version, deadline_ms })
     }
 
-    /// A part of the earlier page becomes one of this page, and begins at `start`.
-    pub(crate) fn keep(&mut self, at: usize, start: usize) {
-        let Some(part) = self.earlier.and_then(|earlier| earlier.parts.0.get(at)) else { return };
-        let (Ok(start), len) = (u32::try_from(start), part.end - part.start) else { return };
-        self.kept += 1;
-        self.made.push(Part { start, end: start + len, ..part.clone() });
+    /// A part of the earlier page becomes one of this page. Its text begins at `start`.
+    pub(crate) fn keep(&mut self, found: &Found<'p>, start: usize) {
+        let Some(earlier) = self.earlier else { return };
+        let Some(part) = earlier.parts.parts.get(found.at) else { return };
+        let key = self.made.add(earlier.parts.key(part));
+        let slots = self.made.slots.len();
+        self.made.slots.extend_from_slice(found.slots);
+        let slots = Span::new(slots, self.made.slots.len());
+        let text = if part.is_reply {
+            self.made.add(found.bytes)
+        } else {
+            self.kept += 1;
+            Span::new(start, start + found.bytes.len())
+        };
+        self.made.parts.push(Part { key, slots, text, ..*part });
     }
 
     /// A part begins.
-    pub(crate) fn begin(&mut self, hash: u64, key: &[u8], start: usize, version: u64) {
-        let start = u32::try_from(start).unwrap_or(u32::MAX);
-        let key = key.into();
-        self.begun = Some(Part { hash, key, start, end: start, version, deadline_ms: 0 });
+    pub(crate) fn begin(&mut self, hash: u64, key: &[u8], start: usize) {
+        let key = self.made.add(key);
+        self.begun = Some(Begun { hash, key, start });
     }
 
-    /// The part that has begun ends, and is kept if it has a deadline.
-    pub(crate) fn end(&mut self, end: usize, deadline_ms: Option<i64>) {
-        let (Some(mut part), Some(deadline_ms)) = (self.begun.take(), deadline_ms) else { return };
-        let Ok(end) = u32::try_from(end) else { return };
-        (part.end, part.deadline_ms) = (end, deadline_ms);
-        self.made.push(part);
+    /// The part that has begun ends. It is kept if `end` says its version and deadline; that adds its slots.
+    pub(crate) fn end(
+        &mut self,
+        made: End<'_>,
+        end: impl FnOnce(&mut Vec<u32>) -> Option<(u64, i64)>,
+    ) {
+        let before = self.made.slots.len();
+        let valid = end(&mut self.made.slots);
+        let Some(Begun { hash, key, start }) = self.begun.take() else { return };
+        let is_reply = matches!(made, End::Reply(_));
+        let fits = match made {
+            End::Text(_) => true,
+            // An error is not kept.
+            End::Reply(reply) => reply.len() <= REPLY_MAX && !reply.starts_with(b"-"),
+        };
+        let Some((version, deadline_ms)) = valid.filter(|_| fits) else {
+            self.made.slots.truncate(before);
+            self.made.bytes.truncate(key.0 as usize);
+            return;
+        };
+        let slots = Span::new(before, self.made.slots.len());
+        let text = match made {
+            End::Text(end) => Span::new(start, end),
+            End::Reply(reply) => self.made.add(reply),
+        };
+        let part = Part { hash, version, deadline_ms, key, slots, text, is_reply };
+        self.made.parts.push(part);
     }
 
     /// All parts.
     pub(crate) fn finish(self) -> Parts {
-        Parts(self.made)
+        self.made
     }
 }

@@ -15,7 +15,7 @@ use template::{
 };
 
 use crate::live::{Blocks, insert_script};
-use crate::parts::{Earlier, Making, Parts};
+use crate::parts::{Earlier, End, Making, Parts};
 use crate::value::{Words, of_reply};
 use crate::{Found, Route, Store};
 
@@ -24,6 +24,8 @@ const COMMAND_STEPS: u64 = 20;
 const REPLY_STEP: u64 = 16;
 /// Steps of a live block.
 const LIVE_STEPS: u64 = 50;
+/// Bytes of a command whose reply is kept with the page.
+const COMMAND_MAX: usize = 256;
 /// How long a page may take, with its commands.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -112,6 +114,8 @@ struct Page<'a, 's> {
     asked: &'a Asked<'a>,
     store: &'s mut dyn Store,
     parts: Making<'a>,
+    /// The key of the last part that was a reply.
+    key: Vec<u8>,
     varies: bool,
     blocks: Blocks,
     has_token: bool,
@@ -141,6 +145,42 @@ impl Page<'_, '_> {
         } else {
             Value::from(token)
         })
+    }
+
+    /// The reply of a command, or what it was when the page was made before.
+    fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let long = words.iter().map(|word| word.len() + 4).sum::<usize>() > COMMAND_MAX;
+        if long || self.varies || !self.parts.may_begin() {
+            return self.store.read(words);
+        }
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        for word in &words {
+            key.extend((word.len() as u32).to_le_bytes());
+            key.extend_from_slice(word);
+        }
+        let reply = self.noted(&key, words);
+        self.key = key;
+        reply
+    }
+
+    fn noted(&mut self, key: &[u8], words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
+        let Self { parts, store, .. } = self;
+        let hash = Making::hash(key);
+        if let Some(found) = parts.find(hash, key, true)
+            && store.has_part(found.slots, found.version, found.deadline_ms)
+        {
+            parts.keep(&found, 0);
+            return Ok(found.bytes.to_vec());
+        }
+        if !store.begin_part() {
+            return store.read(words);
+        }
+        parts.begin(hash, key, 0);
+        let reply = store.read(words);
+        let bytes = reply.as_deref().unwrap_or(b"-");
+        parts.end(End::Reply(bytes), |slots| store.end_part(slots));
+        reply
     }
 
     /// The cookies of the request.
@@ -212,7 +252,7 @@ impl<'t> Host<'t> for Page<'_, '_> {
                 words.add(value, meter)?;
             }
         }
-        let reply = self.store.read(words.take()).map_err(|why| Error::new(Kind::Host, why))?;
+        let reply = self.read(words.take()).map_err(|why| Error::new(Kind::Host, why))?;
         meter.steps(reply.len() as u64 / REPLY_STEP)?;
         meter.bytes(reply.len())?;
         of_reply(reply, meter)
@@ -231,27 +271,30 @@ impl<'t> Host<'t> for Page<'_, '_> {
 
     fn part(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
         // What varies is not kept.
-        if self.varies || !self.parts.has_room() {
+        if self.varies || !self.parts.may_begin() {
             return Ok(Part::Other);
         }
         let hash = Making::hash(key);
-        if let Some((text, version, deadline_ms, at)) = self.parts.find(hash, key)
-            && self.store.has_part(hash, version, deadline_ms)
+        if let Some(found) = self.parts.find(hash, key, false)
+            && self.store.has_part(found.slots, found.version, found.deadline_ms)
+            && let Ok(text) = std::str::from_utf8(found.bytes)
         {
             meter.steps(COMMAND_STEPS)?;
             meter.bytes(text.len())?;
-            self.parts.keep(at, out.len());
+            self.parts.keep(&found, out.len());
             out.push_str(text);
             return Ok(Part::Kept);
         }
-        let Some(version) = self.store.begin_part(hash) else { return Ok(Part::Other) };
-        self.parts.begin(hash, key, out.len(), version);
+        if !self.store.begin_part() {
+            return Ok(Part::Other);
+        }
+        self.parts.begin(hash, key, out.len());
         Ok(Part::Begun)
     }
 
     fn end_part(&mut self, out: &str) {
-        let deadline_ms = self.store.end_part().filter(|_| !self.varies);
-        self.parts.end(out.len(), deadline_ms);
+        let Self { parts, store, varies, .. } = self;
+        parts.end(End::Text(out.len()), |slots| store.end_part(slots).filter(|_| !*varies));
     }
 
     fn overdue(&mut self) -> bool {
@@ -271,7 +314,8 @@ pub(crate) fn render(
 ) -> Result<Rendered, String> {
     let (varies, has_token, blocks) = (false, false, Blocks::default());
     let (parts, started) = (Making::new(asked.earlier), Instant::now());
-    let mut page = Page { asked, store, parts, varies, has_token, blocks, started };
+    let mut page =
+        Page { asked, store, parts, key: Vec::new(), varies, has_token, blocks, started };
     let made = engine.render(name, &mut page, Limits::default());
     let mut body = made.map_err(|e| e.to_string())?.into_bytes();
     let parts_kept = page.parts.kept;

@@ -1,6 +1,6 @@
 //! A connection as the sender of a push message sees it.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 use resp::Proto;
@@ -17,7 +17,7 @@ pub struct Receiver {
     /// Number of the thread it lives on.
     pub thread: usize,
     /// Version of the protocol: 2 or 3.
-    pub proto: AtomicU64,
+    pub proto: AtomicU8,
     /// Subscribed to anything.
     pub subscribed: AtomicBool,
     /// Channels, patterns and shard channels it is subscribed to.
@@ -42,7 +42,7 @@ impl Receiver {
         Self {
             id,
             thread,
-            proto: AtomicU64::new(2),
+            proto: AtomicU8::new(2),
             subscribed: AtomicBool::new(false),
             counts: Default::default(),
             subscriptions: Mutex::default(),

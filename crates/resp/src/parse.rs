@@ -59,9 +59,13 @@ impl ProtocolError {
     }
 }
 
-/// What is remembered of a command that is not whole yet.
+/// What is remembered of a command that is not whole yet: nothing between commands.
 #[derive(Default, Debug)]
-pub struct Parser {
+pub struct Parser(Option<Box<Begun>>);
+
+/// A command that is not whole yet.
+#[derive(Default, Debug)]
+struct Begun {
     /// Next byte to look at, from the command's start.
     pos: usize,
     /// Arguments still to come; 0 when the header has not been read.
@@ -79,46 +83,50 @@ impl Parser {
     /// Whether a command has been begun.
     #[inline]
     pub fn is_active(&self) -> bool {
-        // A large argument that is being received counts among those still to come.
-        self.left != 0
+        self.0.is_some()
     }
 
     /// How long the command that has been begun will be, if its other arguments are like those that
     /// have come: a guess, that a client can make as large as it likes.
     pub fn expected(&self) -> usize {
-        let each = self.pos / self.spans.len().max(1);
-        self.pos.saturating_add(each.saturating_mul(self.left))
+        let Some(begun) = &self.0 else { return 0 };
+        let each = begun.pos / begun.spans.len().max(1);
+        begun.pos.saturating_add(each.saturating_mul(begun.left))
     }
 
     /// Bytes held beyond the caller's buffer.
     pub fn memory(&self) -> usize {
-        self.spans.capacity() * size_of::<Span>()
-            + self.owned.iter().map(Vec::capacity).sum::<usize>()
-            + self.big.as_ref().map_or(0, |(b, _)| b.capacity())
+        let Some(begun) = &self.0 else { return 0 };
+        begun.spans.capacity() * size_of::<Span>()
+            + begun.owned.iter().map(Vec::capacity).sum::<usize>()
+            + begun.big.as_ref().map_or(0, |(b, _)| b.capacity())
     }
 
     /// Bytes of the large argument that is being received: those that have arrived, and those that
     /// are reserved for it.
     pub fn arriving(&self) -> (usize, usize) {
-        self.big.as_ref().map_or((0, 0), |(b, _)| (b.len(), b.capacity()))
+        let big = self.0.as_ref().and_then(|begun| begun.big.as_ref());
+        big.map_or((0, 0), |(b, _)| (b.len(), b.capacity()))
     }
 
     /// Bytes of arguments that have arrived and lie outside the caller's buffer.
     pub fn received(&self) -> usize {
-        self.owned.iter().map(Vec::len).sum::<usize>()
-            + self.big.as_ref().map_or(0, |(b, _)| b.len())
+        let Some(begun) = &self.0 else { return 0 };
+        begun.owned.iter().map(Vec::len).sum::<usize>()
+            + begun.big.as_ref().map_or(0, |(b, _)| b.len())
     }
 
     /// Whether a large argument is being received: [`big`](Self::big) has a place for the rest of it.
     #[inline]
     pub fn is_big(&self) -> bool {
-        self.big.as_ref().is_some_and(|(buf, len)| buf.len() < *len)
+        let big = self.0.as_ref().and_then(|begun| begun.big.as_ref());
+        big.is_some_and(|(buf, len)| buf.len() < *len)
     }
 
     /// The vector that receives a large argument and the number of bytes still missing (CR LF
     /// included). Once it is zero, [`parse`](Self::parse) goes on behind it.
     pub fn big(&mut self) -> Option<(&mut Vec<u8>, usize)> {
-        let (buf, len) = self.big.as_mut()?;
+        let (buf, len) = self.0.as_mut()?.big.as_mut()?;
         let missing = *len - buf.len();
         if missing == 0 {
             return None;
@@ -152,13 +160,34 @@ impl Parser {
         self.slow(buf, base, limits, spans, owned)
     }
 
+    fn slow(
+        &mut self,
+        buf: &[u8],
+        base: usize,
+        limits: &Limits,
+        spans: &mut Vec<Span>,
+        owned: &mut Vec<Vec<u8>>,
+    ) -> Parsed {
+        let mut begun = self.0.take().unwrap_or_default();
+        let parsed = begun.parse(buf, base, limits, spans, owned);
+        self.0 = begun.is_active().then_some(begun);
+        parsed
+    }
+}
+
+impl Begun {
+    fn is_active(&self) -> bool {
+        // A large argument that is being received counts among those still to come.
+        self.left != 0
+    }
+
     #[cold]
     fn fail(&mut self, text: &str) -> Parsed {
         *self = Self::default();
         Parsed::Error(ProtocolError::new(text))
     }
 
-    fn slow(
+    fn parse(
         &mut self,
         buf: &[u8],
         base: usize,

@@ -332,7 +332,7 @@ fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
 
 /// The client's session follows when its thread is free.
 fn note(client: &Client, what: Early) {
-    client.early.lock().push(what);
+    client.early.lock().get_or_insert_default().0.push(what);
     client.has_early.store(true, Relaxed);
 }
 
@@ -354,11 +354,11 @@ impl Thread {
     #[cold]
     pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
         session.client.has_early.store(false, Relaxed);
-        let early = std::mem::take(&mut *session.client.early.lock());
+        let early = session.client.early.lock().take().unwrap_or_default();
         // The commands themselves do so again.
-        let queued = session.multi.as_ref().map_or(-1, |m| m.commands().count() as i64);
+        let queued = session.multi.as_ref().map_or(-1, |m| m.commands().count() as i32);
         session.client.multi.store(queued, Relaxed);
-        for what in early {
+        for what in early.0 {
             let mut words = match what {
                 Early::Done(words) => words,
                 Early::Refused => {

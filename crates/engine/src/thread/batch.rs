@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::exec::run_data;
 use crate::helpers::AT_ONCE;
 use crate::pubsub::{self, ChannelKind};
-use crate::session::{ReplyMode, Session};
+use crate::session::{Deferred, ReplyMode, Session};
 use crate::table::{Call, Cmd, Run};
 
 /// Commands that are parsed before the first of them is executed.
@@ -61,8 +61,8 @@ impl Thread {
             batch.next = Next::Close;
             return batch;
         }
-        if let Some(args) = session.deferred.take()
-            && let Some(next) = self.run_deferred(engine, session, args, out)
+        if let Some(deferred) = session.deferred.take()
+            && let Some(next) = self.run_deferred(engine, session, deferred.words, out)
         {
             batch.next = next;
             return batch;
@@ -406,7 +406,7 @@ impl Thread {
                 }
                 Done::Yes => {}
                 Done::Wait => {
-                    session.deferred = Some(args.to_vecs(0));
+                    session.deferred = Some(Box::new(Deferred { words: args.to_vecs(0) }));
                     next = Some(Next::Wait);
                     break;
                 }

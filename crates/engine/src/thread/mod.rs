@@ -35,7 +35,7 @@ use crate::dispatch::{Done, lookup};
 use crate::engine::{Engine, Worker};
 use crate::pubsub::Local;
 use crate::scripting::Machines;
-use crate::session::{ReplyMode, Session};
+use crate::session::{Deferred, ReplyMode, Session};
 use crate::settings;
 use crate::tracking;
 
@@ -397,7 +397,7 @@ impl Thread {
         self.since = None;
         match self.dispatch(engine, session, &mut a, &mut reply) {
             Done::Wait => {
-                session.deferred = Some(args);
+                session.deferred = Some(Box::new(Deferred { words: args }));
                 return Some(Next::Wait);
             }
             Done::Block => return Some(Next::Block),

@@ -124,7 +124,12 @@ impl Tracking {
         by: u64,
         key: &[u8],
     ) {
-        for id in self.keys.take(key) {
+        let ids = self.keys.take(key);
+        // The ids are in order, those of pages last.
+        if ids.last().is_some_and(|id| Pages::is_page(*id)) {
+            self.pages.key_changed(key);
+        }
+        for id in ids {
             if Pages::is_page(id) {
                 self.pages.changed(id);
                 continue;

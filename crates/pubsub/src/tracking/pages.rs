@@ -5,9 +5,12 @@
 //! version higher, while the key's shard is locked, so before the writer gets its reply. A cached page knows
 //! the version that its slot had before it was rendered, and is valid as long as the slot has that version.
 //! Two pages in one slot drop each other, which costs a rendering and is never wrong. So nothing needs to be
-//! registered or forgotten, and memory is bounded. A part of a page that is kept by itself has a slot, too,
-//! beside that of the page. The key that a site is made of has a slot of its own
+//! registered or forgotten, and memory is bounded. The key that a site is made of has a slot of its own
 //! ([`Pages::SITE`]), since it costs more to read than a page.
+//!
+//! A *part* of a page, which is kept by itself, is valid as long as its keys have the versions that they had
+//! before it was rendered ([`Pages::key_version`]): a change of a key that any page has read makes the key's
+//! version higher, likewise. Keys with the same slot share a version, too.
 //!
 //! Who shows a page and wants to know at once that it has changed (a live page) is a [`Watcher`], one for each
 //! thread: it is told the slots of its pages that have got another version, and woken.
@@ -24,6 +27,8 @@ use parking_lot::{Mutex, RwLock};
 const PAGE: u64 = 1 << 63;
 /// Slots of pages.
 const SLOTS: usize = 1 << 17;
+/// Slots of keys.
+const KEY_SLOTS: usize = 1 << 16;
 /// After so many milliseconds without a rendering nothing is noted any more.
 const REST_MS: i64 = 60_000;
 
@@ -34,6 +39,8 @@ const TOLD_MAX: usize = 4096;
 #[derive(Default)]
 pub struct Pages {
     slots: OnceLock<Box<[AtomicU64]>>,
+    /// Versions of keys.
+    keys: OnceLock<Box<[AtomicU64]>>,
     /// Counts what makes all pages invalid.
     all: AtomicU64,
     on: AtomicBool,
@@ -121,6 +128,28 @@ impl Pages {
     pub fn version(&self, id: u64) -> u64 {
         // Both only grow, so the sum stays the same only if both do.
         self.all.load(SeqCst).wrapping_add(self.slot(id).load(SeqCst))
+    }
+
+    /// The slot of a key for [`Self::key_version`].
+    #[must_use]
+    pub fn key_slot(key: &[u8]) -> u32 {
+        (stdx::hash::hash64(key) % KEY_SLOTS as u64) as u32
+    }
+
+    /// The version of a key that a page is about to read, or has read.
+    #[inline]
+    pub fn key_version(&self, slot: u32) -> u64 {
+        let slot = &self.keys()[slot as usize % KEY_SLOTS];
+        self.all.load(SeqCst).wrapping_add(slot.load(SeqCst))
+    }
+
+    fn keys(&self) -> &[AtomicU64] {
+        self.keys.get_or_init(|| (0..KEY_SLOTS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// A key that a page has read has changed. To be called before [`Self::changed`], which the page looks at last.
+    pub(super) fn key_changed(&self, key: &[u8]) {
+        self.keys()[Self::key_slot(key) as usize].fetch_add(1, SeqCst);
     }
 
     /// To be called before a rendering, and behind the look at its version: from here on changes are noted.
@@ -231,8 +260,15 @@ mod tests {
         assert_eq!(pages.version(Pages::SITE), site);
         pages.changed(Pages::SITE);
         assert!(pages.version(Pages::SITE) != site && pages.version(b) == before.1);
+        let slot = Pages::key_slot(b"k");
+        let key = pages.key_version(slot);
+        pages.changed(a);
+        assert_eq!(pages.key_version(slot), key);
+        pages.key_changed(b"k");
+        let next = pages.key_version(slot);
+        assert!(next != key);
         pages.drop_all();
-        assert!(pages.version(b) != before.1);
+        assert!(pages.version(b) != before.1 && pages.key_version(slot) != next);
     }
 
     #[test]

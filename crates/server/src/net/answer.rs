@@ -122,8 +122,10 @@ impl BatchIo<'_> {
             add(&self.stats.client_output_buffer_limit_disconnections, 1);
             return Ok(false);
         }
-        if c.sentinel.is_some() && memchr::memmem::find(&self.out.buf, b"+PONG\r\n").is_some() {
-            c.pong.get_or_insert(self.thread.mono());
+        if let Some(sentinel) = &mut c.sentinel
+            && memchr::memmem::find(&self.out.buf, b"+PONG\r\n").is_some()
+        {
+            sentinel.pong.get_or_insert(self.thread.mono());
         }
         if !self.gate(c, begun, ends_scripts) {
             // Closed without a reply: its changes may or may not be there after a restart.
@@ -208,8 +210,9 @@ impl BatchIo<'_> {
     fn pause(&mut self, c: &mut Conn, i: usize) {
         c.wait = Some(Wait::Paused);
         c.session.client.paused.store(true, Relaxed);
-        if let Some(words) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(self.engine)) {
-            let kill = Box::new(PausedKill::Words(words.clone()));
+        if let Some(deferred) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(self.engine))
+        {
+            let kill = Box::new(PausedKill::Words(deferred.words.clone()));
             *c.session.client.paused_kill.lock() = Some(kill);
         }
         self.paused.push(i);
@@ -292,7 +295,7 @@ pub(super) fn hold_output(
 ) {
     let until = engine.stream.last();
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
-    c.gate = Some(Gated { until, acts, term: Some(term) });
+    c.gate = Some(Gated { until, acts, holds: true, term });
     let since = engine.clock.monotonic_ns();
     held.push_back(Held { until, client: c.session.client.id, since, term });
 }
@@ -307,11 +310,11 @@ pub(super) fn gate_output(
 ) {
     // Outputs are let go from the front: one that stood behind a later one would wait for too much.
     assert!(gated.back().is_none_or(|(last, _)| *last <= sequence));
-    if c.gate.is_some_and(|gate| gate.term.is_some()) {
+    if c.gate.is_some_and(|gate| gate.holds) {
         // That is the stricter one; what comes behind it shows no data.
         return;
     }
     let acts = acts || c.gate.is_some_and(|gated| gated.acts);
-    c.gate = Some(Gated { until: sequence, acts, term: None });
+    c.gate = Some(Gated { until: sequence, acts, holds: false, term: 0 });
     gated.push_back((sequence, c.session.client.id));
 }

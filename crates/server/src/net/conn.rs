@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Read, Write};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -33,11 +34,9 @@ pub(crate) struct Conn {
     /// The beginning of a command that is not whole, or input that must wait.
     pub(crate) buf: Vec<u8>,
     /// Input behind that, received while replies waited to be sent.
-    pub(crate) stock: VecDeque<u8>,
+    pub(crate) stock: Stock,
     /// Replies that the socket did not take.
-    pub(crate) pending: Out,
-    /// Bytes of `pending` that are gone already.
-    sent: usize,
+    kept: Option<Box<Kept>>,
     /// The socket may have more to read.
     pub(crate) readable: bool,
     /// The peer has closed its side; the remaining input is still read.
@@ -47,7 +46,7 @@ pub(crate) struct Conn {
     /// Waits until a thread to which it has given much to deliver has less.
     pub(crate) crowded: bool,
     /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
-    pub(crate) soft_since: Option<u64>,
+    pub(crate) soft_since: Option<NonZeroU64>,
     /// In the worker's list of connections to go on with.
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
@@ -56,16 +55,30 @@ pub(crate) struct Conn {
     pub(crate) gate: Option<Gated>,
     /// The term in which its last batch began: see [`engine::acks`].
     pub(crate) term: u64,
-    /// The beginning of the id of the Sentinel that sends its PINGs here.
-    pub(crate) sentinel: Option<[u8; 8]>,
-    /// When the last PONG was sent to it that it is not known to have got, in monotonic nanoseconds.
-    pub(crate) pong: Option<u64>,
+    /// The Sentinel that sends its PINGs here.
+    pub(crate) sentinel: Option<Box<Sentinel>>,
     /// It speaks TLS.
     pub(crate) tls: bool,
     /// Its handshake is under way, and nothing else is done with it.
-    pub(crate) handshake: Option<Handshake>,
+    pub(crate) handshake: Option<Box<Handshake>>,
     /// It speaks HTTP, for pages.
     pub(crate) web: Option<Box<WebConn>>,
+}
+
+/// Replies that the socket did not take.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) out: Out,
+    /// Bytes of `out` that are gone already.
+    sent: usize,
+}
+
+/// A Sentinel at the other end.
+pub(crate) struct Sentinel {
+    /// The beginning of its id.
+    pub(crate) id: [u8; 8],
+    /// When the last PONG was sent to it that it is not known to have got, in monotonic nanoseconds.
+    pub(crate) pong: Option<u64>,
 }
 
 /// Why a command of a connection waits.
@@ -84,8 +97,16 @@ pub(crate) struct Gated {
     pub(crate) until: u64,
     /// The output reports changes that this connection has made.
     pub(crate) acts: bool,
-    /// It waits for replicas, too, in this term ([`engine::acks`]).
-    pub(crate) term: Option<u64>,
+    /// It waits for replicas, too, in a term ([`engine::acks`]).
+    pub(crate) holds: bool,
+    pub(crate) term: u64,
+}
+
+impl Gated {
+    /// Whether it waits for replicas in this term.
+    pub(crate) fn holds_in(&self, term: u64) -> bool {
+        self.holds && self.term == term
+    }
 }
 
 /// What a connection does next, by what comes first.
@@ -115,9 +136,8 @@ impl Conn {
             session,
             parser: Parser::default(),
             buf: Vec::new(),
-            stock: VecDeque::new(),
-            pending: Out::default(),
-            sent: 0,
+            stock: Stock::default(),
+            kept: None,
             readable: false,
             hangup: false,
             wait: None,
@@ -128,7 +148,6 @@ impl Conn {
             gate: None,
             term: 0,
             sentinel: None,
-            pong: None,
             web: None,
         }
     }
@@ -174,7 +193,7 @@ impl Conn {
 
     /// Whether the command that had to wait is one that ends scripts.
     pub(crate) fn ends_scripts(&self, engine: &engine::Engine) -> bool {
-        self.session.deferred.as_ref().is_some_and(|words| engine.ends_scripts(words))
+        self.session.deferred.as_ref().is_some_and(|deferred| engine.ends_scripts(&deferred.words))
     }
 
     /// Whether there is nothing to do for this connection except to send the kept output.
@@ -195,18 +214,23 @@ impl Conn {
 
     /// Whether the kept output begins with a reply: nothing of it has been sent.
     pub(crate) fn has_sent_none(&self) -> bool {
-        self.sent == 0
+        self.kept.as_ref().is_none_or(|kept| kept.sent == 0)
     }
 
     /// Bytes that wait to be sent.
     pub(crate) fn unsent(&self) -> usize {
-        self.pending.len() - self.sent
+        self.kept.as_ref().map_or(0, |kept| kept.out.len() - kept.sent)
+    }
+
+    /// The replies that the socket did not take, if there are any.
+    pub(crate) fn kept(&mut self) -> Option<&mut Kept> {
+        self.kept.as_deref_mut()
     }
 
     /// Sends `out`, which is empty afterwards; bytes that the socket does not take are kept. Returns
     /// bytes sent.
     pub(crate) fn send(&mut self, out: &mut Out) -> io::Result<usize> {
-        if !self.pending.is_empty() || self.gate.is_some() {
+        if self.kept.is_some() || self.gate.is_some() {
             self.keep(out, 0);
             return Ok(0);
         }
@@ -221,18 +245,30 @@ impl Conn {
         r.map(|()| sent)
     }
 
+    /// The same for bytes of the caller's.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut sent = 0;
+        let free = self.kept.is_none() && self.gate.is_none();
+        let r = if free { write_bytes(&self.stream, bytes, &mut sent) } else { Ok(()) };
+        if sent < bytes.len() && r.is_ok() {
+            self.kept.get_or_insert_default().out.buf.extend_from_slice(&bytes[sent..]);
+        }
+        self.note_output();
+        r.map(|()| sent)
+    }
+
     /// Sends the kept output. Returns bytes sent.
     pub(crate) fn send_pending(&mut self) -> io::Result<usize> {
         if self.gate.is_some() {
             return Ok(0);
         }
-        let before = self.sent;
-        write_from(&self.stream, &self.pending, &mut self.sent)?;
-        let n = self.sent - before;
-        if self.sent == self.pending.len() {
-            // Given back, not kept: a connection that caught up is as small as an idle one.
-            self.pending = Out::default();
-            self.sent = 0;
+        let Some(kept) = &mut self.kept else { return Ok(0) };
+        let before = kept.sent;
+        write_from(&self.stream, &kept.out, &mut kept.sent)?;
+        let n = kept.sent - before;
+        if kept.sent == kept.out.len() {
+            // Given back: a connection that caught up is as small as an idle one.
+            self.kept = None;
         }
         self.note_output();
         Ok(n)
@@ -251,29 +287,32 @@ impl Conn {
     }
 
     fn keep(&mut self, out: &mut Out, sent: usize) {
-        if self.pending.is_empty() && out.shared.is_empty() {
-            self.pending.buf.extend_from_slice(&out.buf[sent..]);
-            self.sent = 0;
-        } else if self.pending.is_empty() {
-            self.pending.buf.extend_from_slice(&out.buf);
-            self.pending.shared = std::mem::take(&mut out.shared);
-            self.sent = sent;
+        if out.is_empty() {
+            return;
+        }
+        let kept = self.kept.get_or_insert_default();
+        if !kept.out.is_empty() {
+            let base = kept.out.buf.len();
+            kept.out.buf.extend_from_slice(&out.buf);
+            kept.out.shared.extend(out.shared.drain(..).map(|(at, s)| (base + at, s)));
+        } else if out.shared.is_empty() {
+            kept.out.buf.extend_from_slice(&out.buf[sent..]);
         } else {
-            let base = self.pending.buf.len();
-            self.pending.buf.extend_from_slice(&out.buf);
-            self.pending.shared.extend(out.shared.drain(..).map(|(at, s)| (base + at, s)));
+            kept.out.buf.extend_from_slice(&out.buf);
+            kept.out.shared = std::mem::take(&mut out.shared);
+            kept.sent = sent;
         }
         out.clear();
         self.note_output();
     }
 
     fn note_output(&mut self) {
-        if self.pending.is_empty() {
+        if self.kept.is_none() {
             self.soft_since = None;
         }
         let c = &self.session.client;
         c.output_bytes.store(self.unsent() as u64, Relaxed);
-        c.output_objects.store(u64::from(!self.pending.is_empty()), Relaxed);
+        c.output_objects.store(u32::from(self.kept.is_some()), Relaxed);
     }
 
     /// How large the buffer is to be that has `left` bytes of a command and gets more: for all of it, if
@@ -296,9 +335,48 @@ impl Conn {
     }
 }
 
+/// Input that waits.
+#[derive(Default)]
+pub(crate) struct Stock(Option<Box<Stocked>>);
+
+struct Stocked {
+    bytes: VecDeque<u8>,
+}
+
+impl Stock {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |stocked| stocked.bytes.len())
+    }
+
+    fn capacity(&self) -> usize {
+        self.0.as_ref().map_or(0, |stocked| stocked.bytes.capacity())
+    }
+
+    pub(crate) fn add(&mut self, input: &[u8]) {
+        if !input.is_empty() {
+            let new = || Box::new(Stocked { bytes: VecDeque::new() });
+            self.0.get_or_insert_with(new).bytes.extend(input);
+        }
+    }
+
+    /// Moves bytes to `to`.
+    fn take(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let Some(stocked) = &mut self.0 else { return Ok(0) };
+        let n = stocked.bytes.read(to)?;
+        if stocked.bytes.is_empty() {
+            self.0 = None;
+        }
+        Ok(n)
+    }
+}
+
 /// Where the input of a connection comes from: the stock, then the socket.
 pub(crate) struct Source<'a> {
-    pub(crate) stock: &'a mut VecDeque<u8>,
+    pub(crate) stock: &'a mut Stock,
     pub(crate) stream: &'a Stream,
     /// Bytes that came from the socket.
     pub(crate) received: usize,
@@ -311,11 +389,7 @@ impl Read for Source<'_> {
             self.received += n;
             return Ok(n);
         }
-        let n = self.stock.read(to)?;
-        if self.stock.is_empty() {
-            *self.stock = VecDeque::new();
-        }
-        Ok(n)
+        self.stock.take(to)
     }
 }
 
@@ -335,19 +409,24 @@ impl Source<'_> {
     }
 }
 
+/// Writes `bytes` from byte `*sent` on, as far as the socket takes them.
+fn write_bytes(mut stream: &Stream, bytes: &[u8], sent: &mut usize) -> io::Result<()> {
+    while *sent < bytes.len() {
+        match stream.write(&bytes[*sent..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => *sent += n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
 /// Writes `out` from byte `*sent` on, as far as the socket takes it.
 fn write_from(mut stream: &Stream, out: &Out, sent: &mut usize) -> io::Result<()> {
     if out.shared.is_empty() {
-        while *sent < out.buf.len() {
-            match stream.write(&out.buf[*sent..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => *sent += n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        return Ok(());
+        return write_bytes(stream, &out.buf, sent);
     }
     let total = out.len();
     while *sent < total {

@@ -1,5 +1,6 @@
 //! The limits of waiting input and output: a connection beyond them is closed.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use config::{ClientClass, FIXED_OUTPUT, Id};
@@ -71,9 +72,9 @@ pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: u
     let mut over = l.hard > 0 && n > l.hard.max(backlog);
     over |= queued > FIXED_OUTPUT + UNAUTHENTICATED_OUTPUT && c.session.needs_auth(engine);
     if l.soft > 0 && n > l.soft {
-        let now = engine.clock.monotonic_ns();
+        let now = NonZeroU64::MIN.saturating_add(engine.clock.monotonic_ns());
         let since = *c.soft_since.get_or_insert(now);
-        over |= now - since > l.soft_seconds.saturating_mul(1_000_000_000);
+        over |= now.get() - since.get() > l.soft_seconds.saturating_mul(1_000_000_000);
     } else {
         c.soft_since = None;
     }

@@ -12,6 +12,7 @@ mod conn;
 mod count;
 mod dial;
 mod feeding;
+mod gathered;
 mod inbox;
 mod limits;
 mod listen;

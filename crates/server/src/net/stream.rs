@@ -109,7 +109,7 @@ impl Stream {
                     local: show(s.local_addr().ok()),
                     unix: false,
                     loopback: peer.is_some_and(|a| a.ip().to_canonical().is_loopback()),
-                    fd: i64::from(s.as_raw_fd()),
+                    fd: s.as_raw_fd(),
                 }
             }
             Stream::Unix(s) => {
@@ -121,7 +121,7 @@ impl Stream {
                     local: format!("{path}:0"),
                     unix: true,
                     loopback: true,
-                    fd: i64::from(s.as_raw_fd()),
+                    fd: s.as_raw_fd(),
                 }
             }
         }

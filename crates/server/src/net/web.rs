@@ -21,6 +21,7 @@ use super::answer::{Held, Turn, gate_output, hold_output, term_to_hold};
 use super::buffers::{OUTPUT, OUTPUT_KEEP};
 use super::conn::{Conn, INPUT};
 use super::count::add;
+use super::gathered::Gathered;
 use super::streaming;
 use crate::Shared;
 use crate::web::{After, At, Peer, Responder, Streaming};
@@ -34,13 +35,15 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// A connection's state besides its socket.
 pub(crate) struct WebConn {
     /// The request whose body arrives: its head, and the body so far.
-    pending: Option<(Vec<u8>, Body)>,
+    pending: Option<Box<(Vec<u8>, Body)>>,
     phase: Phase,
     /// Since when it is in this phase, in Unix milliseconds.
     since: i64,
     /// The protocol behind the last answer's head, if it has become a stream.
     pub(super) stream: Option<Box<dyn Streaming>>,
     peer: Peer,
+    /// Answers of it are [gathered](super::gathered).
+    pub(super) gathered: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +73,14 @@ impl WebConn {
         let since = engine.clock.wall_ms() as i64;
         let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
         let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
-        Box::new(Self { pending: None, phase: Phase::Idle, since, stream: None, peer })
+        Box::new(Self {
+            pending: None,
+            phase: Phase::Idle,
+            since,
+            stream: None,
+            peer,
+            gathered: false,
+        })
     }
 
     fn enter(&mut self, phase: Phase, now: i64) {
@@ -117,6 +127,9 @@ pub(super) struct Io<'a> {
     pub(super) gated: &'a mut VecDeque<(u64, u64)>,
     pub(super) held: &'a mut VecDeque<Held>,
     pub(super) responder: &'a mut Responder,
+    pub(super) gathered: &'a mut Gathered,
+    /// The connection's place.
+    pub(super) i: usize,
 }
 
 /// What the input of a turn has come to.
@@ -178,7 +191,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
         _ => {}
     }
     c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
-    if !send(io, c, acted, term)? {
+    if !send(io, c, web, (acted, term))? {
         return Ok(Turn::Close);
     }
     if web.phase == Phase::Streaming {
@@ -265,15 +278,16 @@ fn step(
     (id, input): (u64, &[u8]),
     limits: &Limits,
 ) -> Result<(usize, bool), Bad> {
-    if let Some((_, body)) = &mut web.pending {
+    if let Some(pending) = &mut web.pending {
+        let body = &mut pending.1;
         let (n, progress) = body.take(input)?;
         if progress == Progress::More {
             return Ok((n, false));
         }
-        if let Some((text, body)) = web.pending.take()
-            && let Some(head) = head::parse(&text, limits)?
+        if let Some(pending) = web.pending.take()
+            && let Some(head) = head::parse(&pending.0, limits)?
         {
-            respond(io, web, id, &head, &body.bytes);
+            respond(io, web, id, &head, &pending.1.bytes);
         }
         return Ok((n, true));
     }
@@ -286,7 +300,7 @@ fn step(
     if head.expects_continue && input.len() == head.len {
         io.out.buf.extend_from_slice(CONTINUE);
     }
-    web.pending = Some((input[..head.len].to_vec(), body));
+    web.pending = Some(Box::new((input[..head.len].to_vec(), body)));
     Ok((head.len, true))
 }
 
@@ -306,9 +320,14 @@ fn respond(io: &mut Io<'_>, web: &mut WebConn, id: u64, head: &head::Head<'_>, b
     }
 }
 
-/// Sends the answers, or keeps them until the journal has what they tell of. Returns false when the connection
-/// must end without them.
-fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> io::Result<bool> {
+/// Sends the answers, with those of others or at once, or keeps them until the journal has what they tell of.
+/// Returns false when the connection must end without them.
+fn send(
+    io: &mut Io<'_>,
+    c: &mut Conn,
+    web: &mut WebConn,
+    (acted, term): (u64, u64),
+) -> io::Result<bool> {
     if io.out.is_empty() {
         return Ok(true);
     }
@@ -316,8 +335,14 @@ fn send(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> io::Result<bool
         io.out.clear();
         return Ok(false);
     }
-    let n = c.send(io.out)?;
-    c.note_sent(io.stats, n, io.thread.cx.now);
+    let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming);
+    web.gathered = goes_on && io.out.shared.is_empty() && io.gathered.add(io.i, c, &io.out.buf);
+    if web.gathered {
+        io.out.clear();
+    } else {
+        let n = c.send(io.out)?;
+        c.note_sent(io.stats, n, io.thread.cx.now);
+    }
     if io.out.buf.capacity() > OUTPUT_KEEP {
         io.out.buf = Vec::with_capacity(OUTPUT);
     }

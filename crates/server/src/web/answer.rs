@@ -156,13 +156,18 @@ impl Responder {
             return keeps;
         };
         let made_by = (self.site.number, rules);
-        if reads && let Some(page) = valid(shared, thread.cx.now, head.target.raw, made_by) {
+        let kept = if reads { shared.web.cache.get(head.target.raw) } else { None };
+        if let Some(page) = &kept
+            && is_valid(shared, thread.cx.now, head.target.raw, page, made_by)
+        {
             shared.web.cache.counts.hits.fetch_add(1, Relaxed);
             (self.sent.hit, self.sent.row) = (true, self.rows.place(page.route));
-            self.send_page(shared, head, &way, &page, true, out);
+            self.send_page(shared, head, &way, page, true, out);
             return keeps;
         }
-        self.session.set_user(user);
+        if !Arc::ptr_eq(&self.session.user, &user) {
+            self.session.set_user(user);
+        }
         let site = Arc::clone(&self.site);
         match site.routes().find(head.method, &head.target.path) {
             Found::Route(route, values) => {
@@ -171,7 +176,10 @@ impl Responder {
                 let params = params(&route, values);
                 match &route.action {
                     Action::Template(name) => {
-                        self.page(shared, thread, head, &way, (&route, name, params, rules), out);
+                        // The page that is no longer valid: parts of it may be.
+                        let earlier = kept.filter(|page| page.made_by == made_by);
+                        let of = (&*route, &**name, &*params, rules);
+                        self.page(shared, thread, head, &way, (of, earlier.as_deref()), out);
                     }
                     Action::Call { .. } => {
                         self.function(shared, thread, head, body, &way, (&route, &params), out);
@@ -333,19 +341,18 @@ impl Responder {
     }
 }
 
-/// The kept page with this address, if it is what a rendering would make now.
-pub(super) fn valid(
+/// Whether the kept page with this address is what a rendering would make now.
+pub(super) fn is_valid(
     shared: &Shared,
     now: i64,
     address: &str,
+    page: &Page,
     made_by: (u64, u64),
-) -> Option<Arc<Page>> {
-    let page = shared.web.cache.get(address)?;
+) -> bool {
     let id = Pages::reader(stdx::hash::hash64(address.as_bytes()));
-    let valid = page.made_by == made_by
+    page.made_by == made_by
         && now < page.deadline_ms
-        && shared.engine.tracking.pages.version(id) == page.version;
-    valid.then_some(page)
+        && shared.engine.tracking.pages.version(id) == page.version
 }
 
 /// The path as it was sent. The query is left out: a directory has none.

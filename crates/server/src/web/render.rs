@@ -12,7 +12,7 @@ use pages::template::{Asked, params};
 use pages::{Action, Blocks, Content, Found, Page, Rendered, Route};
 use resp::Out;
 
-use super::answer::{Responder, valid};
+use super::answer::{Responder, is_valid};
 use super::guard::Guard;
 use super::parts::{Fresh, Way, type_of};
 use super::store::EngineStore;
@@ -45,6 +45,9 @@ pub(super) struct Shown {
     pub(super) deadline_ms: i64,
 }
 
+/// The page of a route: its template, its parameters, and the number of the user's rules.
+type Of<'a> = (&'a Route, &'a str, &'a [(String, String)], u64);
+
 /// The type of what a route answers with.
 fn content_type<'r>(route: &'r Route, name: &str) -> &'r str {
     match route.content_type.as_str() {
@@ -54,21 +57,17 @@ fn content_type<'r>(route: &'r Route, name: &str) -> &'r str {
 }
 
 impl Responder {
-    /// Renders the template of a route, and keeps the page if it may be kept.
+    /// Renders the template of a route, and keeps the page if it may be kept. `earlier` is the page before it.
     pub(super) fn page(
         &mut self,
         shared: &Shared,
         thread: &mut Thread,
         head: &Head<'_>,
         way: &Way,
-        (route, name, params, rules): (&Route, &str, Vec<(String, String)>, u64),
+        ((route, name, params, rules), earlier): (Of<'_>, Option<&Page>),
         out: &mut Out,
     ) {
-        // The page that is no longer valid: parts of it may be.
-        let made_by = (self.site.number, rules);
-        let earlier = shared.web.cache.get(head.target.raw).filter(|page| page.made_by == made_by);
-        let of = (name, &*params, None);
-        match self.render(shared, thread, head, of, (true, earlier.as_deref())) {
+        match self.render(shared, thread, head, (name, params, None), (true, earlier)) {
             Ok(made) if made.keeps => {
                 let page = self.keep(shared, head, (route, name, rules), made);
                 self.send_page(shared, head, way, &page, false, out);
@@ -128,7 +127,10 @@ impl Responder {
     ) -> Result<(Shown, bool), u16> {
         let (user, rules) = shared.web.actor(&shared.engine).ok_or(500_u16)?;
         let made_by = (self.site.number, rules);
-        if let Some(page) = valid(shared, thread.cx.now, head.target.raw, made_by) {
+        let address = head.target.raw;
+        if let Some(page) = shared.web.cache.get(address)
+            && is_valid(shared, thread.cx.now, address, &page, made_by)
+        {
             let (version, deadline_ms) = (page.version, page.deadline_ms);
             let blocks = Arc::clone(&page.blocks);
             return Ok((Shown { blocks, version, made_by, deadline_ms }, false));
@@ -163,8 +165,7 @@ impl Responder {
     ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
-        let address = stdx::hash::hash64(head.target.raw.as_bytes());
-        let id = Pages::reader(address);
+        let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
         self.session.page = id;
         shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
         self.sent.renderings += 1;
@@ -197,7 +198,7 @@ impl Responder {
             let mut store = EngineStore::new(engine, thread, &mut self.session, &make_guard);
             store.guard = guard;
             // Parts look at deadlines, which takes a shard of its own.
-            store.address = (live && !held).then_some(address);
+            store.notes = live && !held;
             let rendered = self.site.render(name, &asked, &mut store);
             let EngineStore { keys, lasts, waits, guard: used, deadline_ms: of_parts, .. } = store;
             guard = used;

@@ -12,6 +12,9 @@ pub(super) struct Begun {
     lasts: bool,
 }
 
+/// Keys of a part; one with more is not kept.
+const PART_KEYS_MAX: usize = 256;
+
 /// See the module's text.
 pub(super) struct EngineStore<'a, 'g> {
     pub(super) engine: &'a Engine,
@@ -21,8 +24,11 @@ pub(super) struct EngineStore<'a, 'g> {
     pub(super) keys: Vec<Vec<u8>>,
     /// All that was read changes with these keys only.
     pub(super) lasts: bool,
-    /// The hash of the page's address, if its parts are noted.
-    pub(super) address: Option<u64>,
+    /// Its parts are noted.
+    pub(super) notes: bool,
+    /// Slots of the keys that the part has read, and their versions before that, added up.
+    slots: Vec<u32>,
+    version: u64,
     /// The part that has begun.
     pub(super) part: Option<Begun>,
     /// The first deadline of what finished parts have read, in Unix milliseconds.
@@ -42,14 +48,15 @@ impl<'a, 'g> EngineStore<'a, 'g> {
         session: &'a mut Session,
         make_guard: &'a dyn Fn() -> Guard<'g>,
     ) -> Self {
-        session.part = 0;
         Self {
             engine,
             thread,
             session,
             keys: Vec::new(),
             lasts: true,
-            address: None,
+            notes: false,
+            slots: Vec::new(),
+            version: 0,
             part: None,
             deadline_ms: i64::MAX,
             waits: false,
@@ -57,19 +64,20 @@ impl<'a, 'g> EngineStore<'a, 'g> {
             make_guard,
         }
     }
-
-    /// The reader's number of a part.
-    fn part_id(&self, hash: u64) -> Option<u64> {
-        // An odd factor: parts of one page, and pages with like parts, get slots of their own.
-        let address = self.address?.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Some(Pages::reader(address ^ hash))
-    }
 }
 
 impl Store for EngineStore<'_, '_> {
     fn read(&mut self, mut words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let Self { engine, thread, session, keys, .. } = self;
-        let read = thread.read_for_page(engine, session, &mut words, keys)?;
+        let Self { engine, thread, session, keys, part, slots, version, .. } = self;
+        let note = |key: &[u8]| {
+            keys.push(key.to_vec());
+            if part.is_some() {
+                let slot = Pages::key_slot(key);
+                *version = version.wrapping_add(engine.tracking.pages.key_version(slot));
+                slots.push(slot);
+            }
+        };
+        let read = thread.read_for_page(engine, session, &mut words, note)?;
         self.lasts &= read.lasts;
         if read.reply.is_empty() {
             self.waits = true;
@@ -78,33 +86,36 @@ impl Store for EngineStore<'_, '_> {
         Ok(read.reply)
     }
 
-    fn begin_part(&mut self, hash: u64) -> Option<u64> {
-        let id = self.part_id(hash)?;
-        self.session.part = id;
-        self.part = Some(Begun { keys: self.keys.len(), lasts: self.lasts });
-        self.lasts = true;
-        Some(self.engine.tracking.pages.version(id))
+    fn begin_part(&mut self) -> bool {
+        if self.notes {
+            self.part = Some(Begun { keys: self.keys.len(), lasts: self.lasts });
+            self.lasts = true;
+            self.slots.clear();
+            self.version = 0;
+        }
+        self.notes
     }
 
-    fn end_part(&mut self) -> Option<i64> {
+    fn end_part(&mut self, slots: &mut Vec<u32>) -> Option<(u64, i64)> {
         let before = self.part.take()?;
-        self.session.part = 0;
         let lasts = self.lasts;
         self.lasts &= before.lasts;
-        if !lasts {
+        if !lasts || self.slots.len() > PART_KEYS_MAX {
             return None;
         }
         let deadline = self.thread.first_deadline(self.engine, 0, &self.keys[before.keys..]);
         self.keys.truncate(before.keys);
         let deadline_ms = deadline.unwrap_or(i64::MAX);
         self.deadline_ms = self.deadline_ms.min(deadline_ms);
-        Some(deadline_ms)
+        slots.extend_from_slice(&self.slots);
+        Some((self.version, deadline_ms))
     }
 
-    fn has_part(&mut self, hash: u64, version: u64, deadline_ms: i64) -> bool {
-        let Some(id) = self.part_id(hash) else { return false };
-        let has =
-            self.engine.tracking.pages.version(id) == version && self.thread.cx.now < deadline_ms;
+    fn has_part(&mut self, slots: &[u32], version: u64, deadline_ms: i64) -> bool {
+        let pages = &self.engine.tracking.pages;
+        let now = || slots.iter().fold(0, |sum: u64, s| sum.wrapping_add(pages.key_version(*s)));
+        // Versions only grow: their sum is the same only if each is.
+        let has = self.notes && self.thread.cx.now < deadline_ms && now() == version;
         if has {
             self.deadline_ms = self.deadline_ms.min(deadline_ms);
         }

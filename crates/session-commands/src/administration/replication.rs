@@ -66,7 +66,7 @@ fn replica_of(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -
         return Err(Fail::text("ERR REPLICAOF not allowed while failing over."));
     }
     if args.is(1, "no") && args.is(2, "one") {
-        let name = call.session.client.names.read().name.clone();
+        let name = call.session.client.name();
         if engine::acks::of_connection(name.as_bytes()).is_some() {
             role::promoted_by_sentinel(call.engine, call.thread)?;
         } else {

@@ -139,7 +139,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         return Err(NOAUTH);
     }
     if let Some(name) = name {
-        call.session.client.names.write().name = name;
+        call.session.client.set_name(name);
     }
     if let Some(proto) = proto {
         call.thread.set_proto(call.session, proto);
@@ -168,7 +168,7 @@ pub(super) fn while_stuck(
         return Err(NOAUTH);
     }
     if let Some(name) = name {
-        client.names.write().name = name;
+        client.set_name(name);
     }
     if let Some(proto) = proto {
         client.receiver.set_proto(proto);

@@ -49,7 +49,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
 
 /// Whether this is the connection of a Sentinel.
 pub(crate) fn is_sentinel(call: &Call<'_>) -> bool {
-    of_connection(call.session.client.names.read().name.as_bytes()).is_some()
+    call.session.client.with_names(|names| of_connection(names.name.as_bytes()).is_some())
 }
 
 /// What Sentinels are told by a server that does not know whether it is their primary.

@@ -73,7 +73,7 @@ pub(super) fn while_stuck(
 ) -> Result<Stuck, Fail> {
     client.leave_multi();
     early::enter(client, engine.acl.default_user(), engine.acl.is_open());
-    client.names.write().name.clear();
+    client.set_name(String::new());
     client.receiver.set_proto(Proto::V2);
     reply.set_proto(Proto::V2);
     reply.simple("RESET");

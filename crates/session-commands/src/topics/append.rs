@@ -74,16 +74,17 @@ pub(super) static APPEND: SessionCommand = command(
             Ok(input) => broker.append(&topic, by(input), None, done),
             Err(places) => {
                 let broker = broker.clone();
-                call.session.take_input = Some(TakeInput::new(move |mut buffer: Vec<u8>| {
-                    // Its memory is counted by its records.
-                    if buffer.capacity() > 2 * buffer.len() {
-                        buffer.shrink_to_fit();
-                    }
-                    match Input::from_buffer(broker.lend(buffer), places) {
-                        Ok(input) => broker.append(&topic, by(input), None, done),
-                        Err(e) => done(Err(e)),
-                    }
-                }));
+                call.session.take_input =
+                    Some(Box::new(TakeInput::new(move |mut buffer: Vec<u8>| {
+                        // Its memory is counted by its records.
+                        if buffer.capacity() > 2 * buffer.len() {
+                            buffer.shrink_to_fit();
+                        }
+                        match Input::from_buffer(broker.lend(buffer), places) {
+                            Ok(input) => broker.append(&topic, by(input), None, done),
+                            Err(e) => done(Err(e)),
+                        }
+                    })));
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use config::Id;
 use engine::acks::{Pong, of_connection};
 use engine::journal::Gate;
 
-use super::super::conn::Gated;
+use super::super::conn::{Gated, Sentinel};
 use super::super::limits::is_subscriber;
 use super::super::outq;
 use super::super::unacknowledged::{UNCERTAIN, UNSEEN, replace_replies};
@@ -40,7 +40,7 @@ impl Worker {
             self.held.pop_front();
             let Some(&i) = self.places.get(&held.client) else { continue };
             let c = &mut *self.conns[i];
-            let mine = |g: &Gated| g.until == held.until && g.term == Some(held.term);
+            let mine = |g: &Gated| g.until == held.until && g.holds_in(held.term);
             let Some(gated) = c.gate.filter(mine) else { continue };
             if gate == Gate::Never && gated.acts {
                 self.close(i);
@@ -73,7 +73,7 @@ impl Worker {
         let error = if acts { UNCERTAIN } else { UNSEEN };
         // In RESP2 messages look like replies.
         let fits = c.web.is_none() && !is_subscriber(c) && c.has_sent_none();
-        if !fits || !replace_replies(&mut c.pending, error) {
+        if !fits || !c.kept().is_some_and(|kept| replace_replies(&mut kept.out, error)) {
             self.close(i);
             return false;
         }
@@ -90,7 +90,7 @@ impl Worker {
         {
             self.held.pop_front();
             let Some(&i) = self.places.get(&held.client) else { continue };
-            let mine = |g: &Gated| g.until == held.until && g.term == Some(held.term);
+            let mine = |g: &Gated| g.until == held.until && g.holds_in(held.term);
             if let Some(gated) = self.conns[i].gate.filter(mine) {
                 self.give_up(i, gated.acts);
             }
@@ -106,19 +106,26 @@ impl Worker {
         for (_, c) in &mut self.conns {
             let client = &c.session.client;
             if c.sentinel.is_none() {
-                c.sentinel = of_connection(client.names.read().name.as_bytes());
-                if let Some(id) = c.sentinel {
+                let id = client.with_names(|names| of_connection(names.name.as_bytes()));
+                if let Some(id) = id {
+                    c.sentinel = Some(Box::new(Sentinel { id, pong: None }));
                     let local = client.endpoint.local.clone();
                     engine.replication.acks.pong(Pong { id, sent_ms: None, local });
                 }
             }
-            if let (Some(id), Some(sent)) = (c.sentinel, c.pong)
-                && c.unsent() == 0
-                && i32::try_from(client.endpoint.fd).is_ok_and(outq::is_delivered)
+            let unsent = c.unsent();
+            if let Some(Sentinel { id, pong }) = c.sentinel.as_deref_mut()
+                && let Some(sent) = *pong
+                && unsent == 0
+                && outq::is_delivered(client.endpoint.fd)
             {
-                c.pong = None;
+                *pong = None;
                 let local = client.endpoint.local.clone();
-                engine.replication.acks.pong(Pong { id, sent_ms: Some(sent / 1_000_000), local });
+                engine.replication.acks.pong(Pong {
+                    id: *id,
+                    sent_ms: Some(sent / 1_000_000),
+                    local,
+                });
             }
         }
     }

@@ -28,6 +28,7 @@ use super::answer::{Held, Turn};
 use super::buffers::{OUTPUT, SMALL};
 use super::conn::{Conn, INPUT};
 use super::count::{add, raise};
+use super::gathered::Gathered;
 use super::inbox::{Arrival, Inbox};
 use super::listen::Door;
 use super::stuck::StuckResponder;
@@ -84,6 +85,8 @@ pub(crate) struct Worker {
     pub(super) fed_ns: u64,
     /// Changes gather for them, for so many nanoseconds at most.
     gathers: Option<u64>,
+    /// Their answers of this turn.
+    pub(super) gathered: Gathered,
     /// What answers the connections for pages; made for the first of them.
     pub(super) web: Option<Box<Responder>>,
 }
@@ -145,6 +148,7 @@ impl Worker {
             fed: Vec::new(),
             fed_ns: 0,
             gathers: None,
+            gathered: Gathered::default(),
             web: None,
         }
     }
@@ -160,6 +164,7 @@ impl Worker {
         // Its writes must reach the journal now, not when the next request comes.
         let mut went_on_held = false;
         loop {
+            self.send_gathered();
             let wait = self.wait(&cron, went_on_held);
             if let Err(e) = self.poll.poll(&mut events, Some(wait))
                 && e.kind() != io::ErrorKind::Interrupted
@@ -177,6 +182,7 @@ impl Worker {
                     self.serve(i, false);
                 }
             }
+            self.send_gathered();
             self.shake_hands();
             self.read_mail();
             self.time_out();
@@ -190,6 +196,7 @@ impl Worker {
             self.thread.relieve(engine);
             self.resume_crowded();
             if self.shared.stopping() {
+                self.send_gathered();
                 self.shared.await_shut();
                 self.drain();
                 return;
@@ -292,6 +299,13 @@ impl Worker {
 
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
+        let is_gathered = |c: &Conn| c.web.as_ref().is_some_and(|web| web.gathered);
+        if self.gathered.is_full() || is_gathered(&self.conns[i]) {
+            self.send_gathered();
+            if !self.conns.contains(i) {
+                return;
+            }
+        }
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
         self.follow(i, turn);
     }
@@ -353,7 +367,7 @@ impl Worker {
         let client = Arc::clone(&session.client);
         let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
         if conn.tls {
-            conn.handshake = Some(tls::begin(engine, &conn.session.client));
+            conn.handshake = Some(Box::new(tls::begin(engine, &conn.session.client)));
         }
         let i = self.conns.insert(conn);
         self.places.insert(id, i);

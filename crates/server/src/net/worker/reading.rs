@@ -32,11 +32,7 @@ impl Worker {
             c.note_sent(stats, n, thread.cx.now);
         }
         if c.web.is_some() {
-            let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
-            return web::turn(
-                &mut web::Io { shared, stats, thread, input, out, gated, held, responder },
-                c,
-            );
+            return self.turn_web(i);
         }
         match c.state() {
             State::Crowded => return Ok(Turn::Keep),
@@ -115,6 +111,15 @@ impl Worker {
         io.answer(c, i, arrived, left)
     }
 
+    fn turn_web(&mut self, i: usize) -> io::Result<Turn> {
+        let Self { conns, thread, shared, input, out, inbox, gated, held, gathered, .. } = self;
+        let stats = &inbox.worker.stats;
+        let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
+        let mut io =
+            web::Io { shared, stats, thread, input, out, gated, held, responder, gathered, i };
+        web::turn(&mut io, &mut conns[i])
+    }
+
     /// Receives input of a connection that has replies to take first.
     #[cold]
     pub(super) fn stock_up(&mut self, i: usize) -> io::Result<Turn> {
@@ -135,7 +140,7 @@ impl Worker {
                 return Ok(Turn::Keep);
             }
             Ok(n) => {
-                c.stock.extend(&input[..n]);
+                c.stock.add(&input[..n]);
                 c.readable = n == input.len() || c.has_more();
                 add(&stats.reads_processed, 1);
                 add(&stats.net_input_bytes, n as u64);

@@ -51,7 +51,7 @@ impl Worker {
                 continue;
             }
             // It may wait for more than this.
-            if c.gate.is_none_or(|gated| gated.until != sequence || gated.term.is_some()) {
+            if c.gate.is_none_or(|gated| gated.until != sequence || gated.holds) {
                 continue;
             }
             c.gate = None;

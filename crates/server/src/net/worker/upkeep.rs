@@ -27,7 +27,7 @@ impl Worker {
         let mut close = Vec::new();
         let mono = engine.clock.monotonic_ns();
         for (i, c) in &mut self.conns {
-            if c.handshake.is_some_and(|h| !h.queued && h.until < mono) {
+            if c.handshake.as_ref().is_some_and(|h| !h.queued && h.until < mono) {
                 tls::note_late(engine, &c.session.client);
                 close.push(i);
                 continue;
@@ -98,6 +98,7 @@ impl Worker {
                 self.serve(i, true);
             }
         }
+        self.send_gathered();
         while self.thread.ready() > 0 {
             self.send_pushes();
         }
@@ -108,6 +109,7 @@ impl Worker {
         while engine.clock.monotonic_ns() < deadline
             && (!self.more.is_empty() || self.conns.iter().any(|(_, c)| c.unsent() > 0))
         {
+            self.send_gathered();
             engine.journal.turn_over(&self.inbox.worker);
             self.release();
             let wait =

@@ -83,7 +83,7 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     // As in Redis, a client that waits for CLIENT PAUSE to end counts.
     let paused = all.iter().filter(|c| c.paused.load(Relaxed)).count() as u64;
     let blocked = call.engine.blocked_clients.load(Relaxed);
-    let watches = all.iter().map(|c| c.watch.load(Relaxed)).filter(|n| *n > 0);
+    let watches = all.iter().map(|c| u64::from(c.watch.load(Relaxed))).filter(|n| *n > 0);
     let timed = all.iter().filter(|c| c.waits_until().is_some()).count();
     // No client waits for a key most of the time, and then nothing is locked for this.
     let (awaited, told) = if blocked > 0 {

@@ -33,7 +33,7 @@ OK
     },
     |call, args, reply| {
         let name = checked_name(&args[2])?;
-        call.session.client.names.write().name = name;
+        call.session.client.set_name(name);
         reply.ok();
         Ok(())
     },
@@ -57,7 +57,7 @@ OK
         ..BASE
     },
     |call, _, reply| {
-        match call.session.client.names.read().name.as_str() {
+        match call.session.client.name().as_str() {
             "" => reply.null(),
             name => reply.bulk(name),
         }
@@ -122,8 +122,9 @@ fn set_info(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
             "ERR {option} cannot contain spaces, newlines or special characters."
         )));
     };
-    let mut names = call.session.client.names.write();
-    *(if is_name { &mut names.lib_name } else { &mut names.lib_ver }) = value;
+    call.session.client.change_names(|names| {
+        *(if is_name { &mut names.lib_name } else { &mut names.lib_ver }) = value;
+    });
     reply.ok();
     Ok(())
 }
