@@ -39,7 +39,7 @@ class TestData(unittest.TestCase):
             self.assertEqual(c("LIVE.PUBLISH", "ch:1", '{"a":1}'), [0, b""])
             self.assertEqual(json_client.publication()["data"], {"a": 1})
             with in_protobuf(live, "ch:1") as bytes_client:
-                data = lambda: fields(fields(bytes_client.next()[2][0])[4][0])[4]
+                data = lambda: fields(fields(bytes_client.next()[4][0])[4][0])[4]
                 self.assertEqual(c("LIVE.PUBLISH", "ch:1", b"\xff\x00", "BINARY"), [0, b""])
                 self.assertEqual(data(), [b"\xff\x00"])
                 live.api("publish", channel="ch:1", b64data="/wE=")
@@ -52,6 +52,7 @@ class TestData(unittest.TestCase):
         with Live(namespaces=namespaces) as live, Client(live.server.port) as c, live.client() as client:
             for channel in ["js:1", "wr:1"]:
                 client.call("subscribe", channel=channel)
+            for channel in ["js:1", "wr:1"]:
                 for data in [b"text", b'"\xff"', b'{"n":1}']:
                     c("PUBLISH", channel, data)
             got = [client.publication()["data"] for _ in range(4)]
@@ -185,7 +186,7 @@ class TestProxies(unittest.TestCase):
             counts = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and line[0] != "#")
             of = lambda metric, event, proxy: counts[f'apus_live_proxy_{metric}{{event="{event}",proxy="{proxy}"}}']
             for event, proxy, expected in [
-                ("connect", "default", "1 0 0 0"), ("rpc", "bad", "1 1 0 0"), ("rpc", "busy", "2 2 0 0"), ("rpc", "silent", "1 1 1 0"),
+                ("connect", "connect", "1 0 0 0"), ("rpc", "bad", "1 1 0 0"), ("rpc", "busy", "2 2 0 0"), ("rpc", "silent", "1 1 1 0"),
             ]:
                 got = [of(m, event, proxy) for m in ["requests_total", "errors_total", "timeouts_total", "waiting"]]
                 self.assertEqual(" ".join(got), expected, proxy)

@@ -19,7 +19,7 @@ use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
 use super::peers::{self, Waits};
-use super::store::{Found, Keep, Op, Span, Store};
+use super::store::{Found, Keep, Op, READ_ONLY, Span, Store};
 use super::transport::Request;
 use crate::web::After;
 use live_protocol::{ClientInfo, Publication};
@@ -152,9 +152,6 @@ impl Shape {
         }
     }
 }
-
-/// What a replica says to those who want to publish.
-pub(super) const READ_ONLY: &str = "this server is a replica: publish at its primary";
 
 /// Whether a method changes keys, or tells subscribers of all servers something.
 fn writes(method: Method) -> bool {

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 /// Upper ends of the steps in which the times of answers are counted, in milliseconds: Prometheus's own.
 pub(crate) const STEPS_MS: [u64; 11] = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 
-/// What is asked of whom: a proxy's name alone does not say it, since every event may have one of the name `default`.
+/// What is asked of whom: a proxy's name alone does not say it, one may be asked about several events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Asked {
     /// `connect`, `publish` …
@@ -150,7 +150,7 @@ mod tests {
         took(1, &Outcome::Failed("refused".into()));
         let figures = all.figures();
         let [(asked, figures)] = &*figures else { panic!("one proxy") };
-        assert_eq!((asked.event, &*asked.proxy, asked.protocol), ("connect", "default", "http"));
+        assert_eq!((asked.event, &*asked.proxy, asked.protocol), ("connect", "connect", "http"));
         let expected = Figures {
             requests: 7,
             errors: 4,

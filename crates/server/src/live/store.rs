@@ -22,6 +22,9 @@ use live_protocol::{ClientInfo, Publication};
 /// Seconds after which a client's presence expires that is not refreshed.
 pub(super) const PRESENCE_TTL_S: i64 = 60;
 
+/// What a replica says to those who want to publish.
+pub(super) const READ_ONLY: &str = "this server is a replica: publish at its primary";
+
 /// How a publication is kept.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keep {

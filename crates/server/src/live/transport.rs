@@ -10,8 +10,8 @@ use http1::{Head, Method};
 use resp::Out;
 
 use super::emulation::Emulation;
-use super::hub::wire::{Kind, Wire};
-use super::hub::{Cx, Fields, Unsent};
+use super::hub::wire::{Kind, Unsent, Wire};
+use super::hub::{Cx, Fields};
 use super::mail::Mail;
 use super::peers::{Waiting, Waits};
 use super::{Hub, Live, api};

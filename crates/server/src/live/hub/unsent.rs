@@ -3,17 +3,8 @@
 
 use http1::response::{begin, end, field, length};
 
-use super::wire::Kind;
+use super::wire::{Kind, Unsent};
 use super::{Cx, Hub};
-
-/// What is kept of a request for a stream until its connect command is decided on.
-pub(crate) struct Unsent {
-    /// The head of a stream.
-    pub(crate) stream: Vec<u8>,
-    /// The fields of every answer: they let pages of another origin read it.
-    pub(crate) fields: Vec<u8>,
-    pub(crate) date: String,
-}
 
 impl Hub {
     /// The head of a client's answer is sent when its connect is decided on.

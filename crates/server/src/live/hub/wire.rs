@@ -21,6 +21,15 @@ pub(crate) struct Wire {
     pub(crate) form: Form,
 }
 
+/// What is kept of a request for a stream until its connect command is decided on.
+pub(crate) struct Unsent {
+    /// The head of a stream.
+    pub(crate) stream: Vec<u8>,
+    /// The fields of every answer: they let pages of another origin read it.
+    pub(crate) fields: Vec<u8>,
+    pub(crate) date: String,
+}
+
 impl Wire {
     /// Whether clients cannot send commands.
     pub(crate) fn is_unidirectional(self) -> bool {
