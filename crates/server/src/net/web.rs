@@ -336,7 +336,9 @@ fn send(
         return Ok(false);
     }
     let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming);
-    web.gathered = goes_on && io.out.shared.is_empty() && io.gathered.add(io.i, c, &io.out.buf);
+    let at_once = c.hangup || c.gate.is_some() || c.unsent() > 0 || !io.out.shared.is_empty();
+    let id = c.session.client.id;
+    web.gathered = goes_on && !at_once && io.gathered.add((io.i, id), &io.out.buf);
     if web.gathered {
         io.out.clear();
     } else {
