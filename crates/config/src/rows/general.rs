@@ -5,8 +5,8 @@ macro_rules! general_rows {
 Apus {
 Threads: "threads", [], Int(0, 1024), "0", IMMUTABLE, Effective,
     "Worker threads, each with its own connections; 0 for one per core.";
-CollapseHugePages: "collapse-huge-pages", [], Bool, "yes", IMMUTABLE, Effective,
-    "A background thread moves memory that is in use into huge pages (Linux 6.7), which makes commands on many gigabytes faster.";
+CollapseHugePages: "collapse-huge-pages", [], Bool, "no", IMMUTABLE, Effective,
+    "A background thread moves memory that is in use into huge pages (Linux 6.7), which makes commands on many gigabytes faster. A request may wait for milliseconds while its page is moved.";
 LogFormat: "log-format", [], Choice(LogFormat::NAMES), "text", RUNTIME, Effective,
     "Form of the log's lines: text for people, json for machines.";
 AdminPort: "admin-port", [], Int(0, 65535), "0", PROTECTED, Effective,
