@@ -32,7 +32,8 @@ impl Broker {
             None if self.inner.options.read_only => return Err(Error::ReadOnly),
             None => {
                 let mut bytes = [0; 8];
-                stdx::rng::fill_from_os(&mut bytes).map_err(|e| Error::io("a random number", &e))?;
+                stdx::rng::fill_from_os(&mut bytes)
+                    .map_err(|e| Error::io("a random number", &e))?;
                 let id = format!("{:016x}", u64::from_le_bytes(bytes));
                 self.inner.storage.put(topic, IDENTITY, id.as_bytes())?;
                 id.into()
