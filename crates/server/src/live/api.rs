@@ -91,6 +91,9 @@ pub(super) fn answer(
         Ok(Body::One(Asked::Channels { pattern })) if hub.has_company(cx) => {
             return Some(request.wait(pattern));
         }
+        Ok(Body::One(Asked::History(asked))) if hub.is_of_topic(&asked.channel) => {
+            return Some(request.wait_for_history(asked));
+        }
         Ok(Body::One(asked)) => hub.api(cx, asked),
         Ok(Body::Batch { requests, .. }) => {
             let run = |asked: Result<Asked, ApiError>| {
@@ -130,7 +133,7 @@ fn info_out(info: ClientInfo) -> api::ClientInfo {
     api::ClientInfo { user, client, conn_info, chan_info }
 }
 
-fn out(publication: Publication) -> PublicationOut {
+pub(super) fn out(publication: Publication) -> PublicationOut {
     let Publication { data, info, offset, tags, .. } = publication;
     PublicationOut { data, info: info.map(info_out), offset, tags }
 }
@@ -195,7 +198,9 @@ impl Api<'_> {
             }
             Asked::History(asked) => self.history(&asked),
             Asked::HistoryRemove { channel } => {
-                check::history(self.options, &channel)?;
+                if check::history(self.options, &channel)?.topic.is_some() {
+                    return Err(ApiError::NOT_AVAILABLE);
+                }
                 self.store.remove_history(&channel).map_err(|why| internal(engine, &why))?;
                 Ok(ReplyResult::Empty)
             }
@@ -236,6 +241,10 @@ impl Api<'_> {
     fn history(&mut self, asked: &api::History) -> Reply {
         let engine = self.store.engine;
         let namespace = check::history(self.options, &asked.channel)?;
+        if namespace.topic.is_some() {
+            // It takes its time, which commands and batches do not have: TOPIC.READ.
+            return Err(ApiError::NOT_AVAILABLE);
+        }
         let since = asked.since.as_ref();
         if asked.reverse && since.is_some_and(|since| since.offset == 0) {
             return Err(ApiError::BAD_REQUEST);

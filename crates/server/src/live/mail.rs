@@ -1,8 +1,11 @@
 //! Messages between the hubs of threads.
 
+use std::sync::Arc;
+
 use engine::{Engine, Job, Message};
 
 use super::Live;
+use super::topics::{Piece, Read};
 use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
 use ::live::proxy::Outcome;
 use ::live::{SubscribeOptions, Unsubscribe as End};
@@ -24,6 +27,12 @@ pub(crate) enum Mail {
     Refresh(Refresh),
     /// The answer for a client of the API that has waited for other servers.
     Answer(u64, Reply),
+    /// Topics were read for a question of one of its clients, by its number.
+    TopicsRead(u64, u64, Arc<Read>),
+    /// Records of a topic that it follows.
+    Records(Arc<Piece>),
+    /// The subscribers of a topic cannot go on from where they are: it is gone, trimmed or damaged.
+    TopicEnded(Arc<str>),
 }
 
 impl Live {

@@ -20,6 +20,7 @@ mod mail;
 mod peers;
 pub(crate) mod reload;
 mod store;
+mod topics;
 mod transport;
 mod value;
 
@@ -69,6 +70,7 @@ pub(crate) struct Live {
     counts: RwLock<HashMap<String, Arc<Counts>>>,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32>>,
+    topics: topics::Topics,
 }
 
 impl Live {
@@ -97,6 +99,7 @@ impl Live {
             peers: Mutex::default(),
             counts: RwLock::default(),
             channels: Mutex::default(),
+            topics: topics::Topics::default(),
         })))
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::live::api::History;
 use ::live::options::{Options, Stream};
 use engine::Thread;
 use http1::form::urlencoded;
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::hub::wire::{Kind, Wire};
-use super::hub::{Cx, Fields};
+use super::hub::{AwaitedHistory, Cx, Fields};
 use super::mail::Mail;
 use super::peers::Waiting;
 use super::{Hub, Live, api};
@@ -122,6 +123,14 @@ impl Request<'_, '_> {
         begin(&mut head, 200, self.date);
         field(&mut head, "Content-Type", "application/json");
         After::Streams(Box::new(Waiting { pattern, head }), usize::MAX / 4)
+    }
+
+    /// Answers when a topic has been read.
+    pub(super) fn wait_for_history(&mut self, asked: History) -> After {
+        let mut head = Vec::new();
+        begin(&mut head, 200, self.date);
+        field(&mut head, "Content-Type", "application/json");
+        After::Streams(Box::new(AwaitedHistory { asked, head }), usize::MAX / 4)
     }
 
     fn text(&mut self, status: u16, why: &str) -> After {

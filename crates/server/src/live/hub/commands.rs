@@ -12,6 +12,7 @@ use ::live::{Disconnect, Error};
 use super::ask::{Done, Then};
 use super::{Cx, Hub, failed, who};
 use crate::live::store::{Keep, Span};
+use crate::live::topics::Found;
 use live_protocol::{
     Command, HistoryRequest, HistoryResult, Method, Publication, PublishRequest, ReplyResult,
     RpcRequest, SubscribeRequest,
@@ -64,7 +65,7 @@ impl Hub {
             Method::PresenceStats(asked) => {
                 self.presence_command(cx, id, &asked.channel, true).map(Some)
             }
-            Method::History(asked) => self.history_command(cx, id, asked).map(Some),
+            Method::History(asked) => self.history_command(cx, id, number, asked),
             Method::Refresh(token) => self.refresh(cx, id, token).map(Some),
             Method::SubRefresh(asked) => {
                 self.sub_refresh(cx, id, &asked.channel, &asked.token).map(Some)
@@ -148,7 +149,21 @@ impl Hub {
         if granted.options.expire_at > 0 && granted.options.expire_at < now / 1000 {
             return Err(Error::EXPIRED.into());
         }
-        let result = self.subscribe(cx, id, asked, granted, false)?;
+        if self.read_for_subscribe(cx, id, number, asked, granted)? {
+            return Ok(());
+        }
+        self.subscribe_and_reply(cx, id, number, asked, (granted, None))
+    }
+
+    pub(super) fn subscribe_and_reply(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        number: u32,
+        asked: &SubscribeRequest,
+        (granted, found): (&Granted, Option<&Found>),
+    ) -> Result<(), Refusal> {
+        let result = self.subscribe(cx, id, asked, granted, (false, found))?;
         self.reply(cx, id, number, ReplyResult::Subscribe(Box::new(result)));
         self.joined(cx, id, &asked.channel);
         self.drain(cx);
@@ -262,8 +277,9 @@ impl Hub {
         &mut self,
         cx: &mut Cx<'_>,
         id: u64,
+        number: u32,
         asked: &HistoryRequest,
-    ) -> Result<ReplyResult, Refusal> {
+    ) -> Done {
         let Some(client) = self.clients.get(&id) else {
             return Err(Disconnect::CONNECTION_CLOSED.into());
         };
@@ -280,13 +296,16 @@ impl Hub {
             limit: limit.map_or(-1, |limit| limit as i64),
             reverse: asked.reverse,
         };
+        if found.topic.is_some() {
+            return self.read_for_history(cx, id, number, asked, span);
+        }
         let read = self.store(cx).history(&asked.channel, span, found.history_meta_ttl);
         let (place, publications) = read.map_err(|why| Refusal::from(failed(cx, &why)))?;
         if since.is_some_and(|since| !since.epoch.is_empty() && since.epoch != place.epoch) {
             return Err(Error::UNRECOVERABLE_POSITION.into());
         }
         let (epoch, offset) = (place.epoch, place.offset);
-        Ok(ReplyResult::History(HistoryResult { publications, epoch, offset }))
+        Ok(Some(ReplyResult::History(HistoryResult { publications, epoch, offset })))
     }
 }
 

@@ -15,6 +15,7 @@ use super::ask::{Done, Then};
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
 use crate::live::peers;
+use crate::live::topics::Found;
 use live_protocol::{ConnectRequest, ConnectResult, Push, ReplyResult, SubscribeRequest};
 
 impl Hub {
@@ -82,7 +83,22 @@ impl Hub {
         id: u64,
         command: u32,
         asked: &ConnectRequest,
-        mut plan: Plan,
+        plan: Plan,
+    ) -> Result<(), Refusal> {
+        match self.read_for_connect(cx, id, command, asked, plan)? {
+            Some(plan) => self.connect_now(cx, id, command, asked, (plan, &[])),
+            None => Ok(()),
+        }
+    }
+
+    /// The same when topics are read that it is subscribed to.
+    pub(super) fn connect_now(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        command: u32,
+        asked: &ConnectRequest,
+        (mut plan, found): (Plan, &[Found]),
     ) -> Result<(), Refusal> {
         let options = self.options();
         let now = cx.thread.cx.now;
@@ -106,17 +122,13 @@ impl Hub {
         if plan.single_connection.is_some() {
             self.end_others(cx, &plan.user, &result.client);
         }
-        let mut joined = Vec::new();
+        let (mut joined, mut found) = (Vec::new(), found.iter());
         for (channel, granted) in &plan.subscriptions {
             let granted = &Granted { options: granted.clone(), client_side_refresh: false };
-            let mut sub = SubscribeRequest { channel: channel.clone(), ..Default::default() };
-            if let Some(own) = asked.subs.get(channel) {
-                sub.recover = own.recover;
-                sub.offset = own.offset;
-                sub.epoch.clone_from(&own.epoch);
-                sub.delta.clone_from(&own.delta);
-            }
-            let subscribed = self.subscribe(cx, id, &sub, granted, true)?;
+            let sub = wished(asked, channel);
+            // They are in the order of the channels.
+            let found = self.topic_of(channel)?.and_then(|_| found.next());
+            let subscribed = self.subscribe(cx, id, &sub, granted, (true, found))?;
             result.subs.push((channel.clone(), subscribed));
             joined.push(channel);
         }
@@ -289,4 +301,16 @@ impl Hub {
             ttl: if expires { ttl(now, token.expire_at) } else { 0 },
         })
     }
+}
+
+/// What a connect command asks of a channel that the server subscribes it to.
+pub(super) fn wished(asked: &ConnectRequest, channel: &str) -> SubscribeRequest {
+    let mut sub = SubscribeRequest { channel: channel.to_owned(), ..Default::default() };
+    if let Some(own) = asked.subs.get(channel) {
+        sub.recover = own.recover;
+        sub.offset = own.offset;
+        sub.epoch.clone_from(&own.epoch);
+        sub.delta.clone_from(&own.delta);
+    }
+    sub
 }

@@ -55,6 +55,8 @@ impl Hub {
 
     fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
+            // Only records are publications of a topic.
+            Some(Envelope::Publication { .. }) if self.is_topic(channel) => {}
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
                 let Some(mut publication) = Publication::of_protobuf(publication) else { return };
                 if offset > 0 {

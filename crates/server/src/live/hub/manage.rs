@@ -9,6 +9,7 @@ use ::live::{Disconnect, SubscribeOptions, Unsubscribe};
 use super::client::Client;
 use super::{Cx, Hub, ttl};
 use crate::live::mail::Mail;
+use crate::live::topics::Found;
 use live_protocol::{Push, SubscribeRequest};
 
 /// Whether a request is about a client.
@@ -37,6 +38,9 @@ impl Hub {
             }
             Mail::Refresh(asked) => self.refresh_by_api(cx, &asked),
             Mail::Answer(id, reply) => self.answer_waiting(cx, id, &reply),
+            Mail::TopicsRead(id, number, read) => self.topics_read(cx, id, number, &read),
+            Mail::Records(piece) => self.deliver_records(cx, &piece),
+            Mail::TopicEnded(topic) => self.topic_ended(cx, &topic),
         }
     }
 
@@ -63,13 +67,26 @@ impl Hub {
             if there.is_some() {
                 continue;
             }
-            let Ok(result) = self.subscribe(cx, id, &request, &granted, true) else { continue };
-            self.push(cx, id, &asked.channel, &Push::Subscribe(&result));
-            for publication in &result.publications {
-                self.push(cx, id, &asked.channel, &Push::Publication(publication));
+            if !self.read_for_api(cx, id, &request, &granted) {
+                self.subscribe_and_push(cx, id, &request, &granted, None);
             }
-            self.joined(cx, id, &asked.channel);
         }
+    }
+
+    pub(super) fn subscribe_and_push(
+        &mut self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        asked: &SubscribeRequest,
+        granted: &Granted,
+        found: Option<&Found>,
+    ) {
+        let Ok(result) = self.subscribe(cx, id, asked, granted, (true, found)) else { return };
+        self.push(cx, id, &asked.channel, &Push::Subscribe(&result));
+        for publication in &result.publications {
+            self.push(cx, id, &asked.channel, &Push::Publication(publication));
+        }
+        self.joined(cx, id, &asked.channel);
     }
 
     fn unsubscribe_by_api(&mut self, cx: &mut Cx<'_>, asked: &api::Unsubscribe, end: &Unsubscribe) {

@@ -15,6 +15,8 @@ mod held;
 mod manage;
 mod subscribe;
 mod timers;
+mod topic_history;
+mod topics;
 mod waits;
 pub(super) mod wire;
 
@@ -31,6 +33,7 @@ use engine::{Session, Thread};
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
 use self::held::Held;
+pub(crate) use self::topic_history::AwaitedHistory;
 use self::wire::Wire;
 use super::Live;
 use super::store::Store;
@@ -70,6 +73,8 @@ pub(crate) struct Hub {
     /// Clients of the API that wait for other servers, with the heads of their answers.
     pub(super) waiting: HashMap<u64, Vec<u8>>,
     held: Held,
+    /// Topics that channels of the thread follow.
+    topics: HashMap<Arc<str>, topics::Followed>,
 }
 
 impl Hub {
@@ -90,6 +95,7 @@ impl Hub {
             numbered: 0,
             waiting: HashMap::new(),
             held: Held::default(),
+            topics: HashMap::new(),
         })
     }
 

@@ -12,21 +12,28 @@ use super::channel::{Channel, Subscriber};
 use super::client::Subscription;
 use super::{Cx, Hub, encode, failed, ttl};
 use crate::live::store::{Place, Span, Store};
+use crate::live::topics::Found;
 use live_protocol::filter::Node;
 use live_protocol::{ClientInfo, Form, Publication, SubscribeRequest, SubscribeResult};
 
 /// The flag with which a client wants a number in place of the channel's name.
 const COMPACT: i64 = 1;
 
+/// Whether a client is given what it has missed.
+pub(super) fn recovers(asked: &SubscribeRequest, options: &SubscribeOptions) -> bool {
+    options.recovery && (asked.recover || options.auto_cache_recover)
+}
+
 impl Hub {
-    /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`].
+    /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`]. For a
+    /// channel that is a topic it has read that before.
     pub(super) fn subscribe(
         &mut self,
         cx: &mut Cx<'_>,
         id: u64,
         asked: &SubscribeRequest,
         granted: &Granted,
-        server_side: bool,
+        (server_side, found): (bool, Option<&Found>),
     ) -> Result<SubscribeResult, Refusal> {
         // Messages from before are not for it.
         cx.thread.receive();
@@ -51,7 +58,7 @@ impl Hub {
         let wire = client.wire;
         self.flush(cx, &asked.channel);
         let channel = self.enter(cx, &asked.channel)?;
-        let begun = self.begin(cx, asked, options, &info);
+        let begun = self.begin(cx, asked, (options, wire.form), (&info, found));
         let (mut result, place) = match begun {
             Ok(begun) => begun,
             Err(refusal) => {
@@ -119,7 +126,8 @@ impl Hub {
         let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
         self.numbered += 1;
-        let state = Channel::new(namespace, counts, self.numbered);
+        let mut state = Channel::new(namespace, counts, self.numbered);
+        state.topic = self.enter_topic(&name)?;
         self.channels.insert(Arc::clone(&name), state);
         let tap = Store::tap_of(&self.live.prefix, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
@@ -132,7 +140,9 @@ impl Hub {
     /// … and does not when nobody here is subscribed.
     fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
         if self.channels.get(channel).is_some_and(|there| there.subscribers.is_empty()) {
-            self.channels.remove(channel);
+            if let Some(topic) = self.channels.remove(channel).and_then(|there| there.topic) {
+                self.leave_topic(cx, &topic, channel);
+            }
             let tap = Store::tap_of(&self.live.prefix, channel);
             cx.thread.untap(&cx.shared.engine, tap.as_bytes());
             cx.thread.untap(&cx.shared.engine, channel.as_bytes());
@@ -144,8 +154,8 @@ impl Hub {
         &mut self,
         cx: &mut Cx<'_>,
         asked: &SubscribeRequest,
-        options: &SubscribeOptions,
-        info: &ClientInfo,
+        (options, form): (&SubscribeOptions, Form),
+        (info, found): (&ClientInfo, Option<&Found>),
     ) -> Result<(SubscribeResult, Place), Refusal> {
         let channel = &asked.channel;
         if options.presence
@@ -158,7 +168,7 @@ impl Hub {
         if !options.positioning && !options.recovery {
             return Ok((result, Place::default()));
         }
-        let recovers = options.recovery && (asked.recover || options.auto_cache_recover);
+        let recovers = recovers(asked, options);
         let cache = options.recovery_mode == RecoveryMode::Cache;
         let span = match (recovers, cache) {
             (false, _) => Span { since: None, limit: 0, reverse: false },
@@ -169,7 +179,12 @@ impl Hub {
                 Span { since: Some(asked.offset), limit, reverse: false }
             }
         };
-        let read = self.store(cx).history(channel, span, options.history_meta_ttl);
+        let read = match found {
+            Some(found) => Ok(self.missed(channel, found, form)?),
+            // New options have come between.
+            None if self.is_topic(channel) => return Err(Error::INTERNAL.into()),
+            None => self.store(cx).history(channel, span, options.history_meta_ttl),
+        };
         let (place, publications) = match read {
             Ok(read) => read,
             Err(why) => {

@@ -10,6 +10,7 @@ use live_protocol::{Command, Method};
 
 use super::ask::Pending;
 use super::client::Client;
+use super::topics::Reading;
 use super::{Cx, Hub};
 
 /// Most bytes of commands that wait for those before them.
@@ -22,6 +23,8 @@ const COMMAND_BYTES: usize = 128;
 pub(super) struct Waits {
     /// Questions without an answer.
     pub(super) pending: Vec<Pending>,
+    /// Topics that are being read.
+    pub(super) readings: Vec<Reading>,
     /// Commands whose tokens need a key that is being fetched.
     keyless: Vec<Command>,
     queue: VecDeque<Command>,
@@ -31,11 +34,15 @@ pub(super) struct Waits {
 impl Waits {
     /// Commands that were begun and have no reply.
     fn begun(&self) -> usize {
-        self.keyless.len() + self.pending.iter().filter(|one| one.is_command()).count()
+        let readings = self.readings.iter().filter(|one| one.is_command()).count();
+        self.keyless.len() + readings + self.pending.iter().filter(|one| one.is_command()).count()
     }
 
     fn is_over(&self) -> bool {
-        self.pending.is_empty() && self.keyless.is_empty() && self.queue.is_empty()
+        self.pending.is_empty()
+            && self.readings.is_empty()
+            && self.keyless.is_empty()
+            && self.queue.is_empty()
     }
 }
 
