@@ -175,8 +175,8 @@ pub fn subscribe_with_proxy(namespace: &Namespace, granted: SubscribeOptions) ->
 /// Decides on a publish command.
 ///
 /// # Errors
-/// In this order: an empty name (3501), the namespace (102), the name or the data's format (107), no permission
-/// (103).
+/// In this order: an empty name (3501), the namespace (102), the channel is a topic (108), the name or the data's format
+/// (107), no permission (103).
 pub fn publish(
     options: &Options,
     who: Who<'_>,
@@ -185,6 +185,9 @@ pub fn publish(
     is_subscribed: bool,
 ) -> Result<Step<PublishPlan>, Refusal> {
     let found = named(options, channel)?;
+    if found.topic.is_some() {
+        return Err(Error::NOT_AVAILABLE.into());
+    }
     check::data(data, found.publication_data_format).map_err(|_| Error::BAD_REQUEST)?;
     if let Some(proxy) = &found.publish_proxy {
         return Ok(Step::Proxy(Arc::clone(proxy)));

@@ -116,6 +116,9 @@ impl SubscribeOptions {
 
     /// Brings what follows from other options into line with them.
     pub(crate) fn settle(&mut self, namespace: &Namespace) {
+        // A topic has all that it takes.
+        self.positioning |= namespace.topic.is_some();
+        self.recovery |= namespace.topic.is_some();
         self.auto_cache_recover = namespace.auto_cache_recover
             && self.recovery
             && self.recovery_mode == RecoveryMode::Cache;

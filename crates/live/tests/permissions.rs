@@ -459,3 +459,22 @@ fn a_recovery_is_all_or_nothing() {
         );
     }
 }
+
+#[test]
+fn topics_are_followed_and_not_published_to() {
+    let open = json!({
+        "topic": "t.{channel}", "allow_publish_for_client": true, "publish_proxy_enabled": true,
+        "allow_subscribe_for_client": true, "allow_history_for_client": true
+    });
+    let options = with(open, json!({"insecure": true}));
+    let published = permission::publish(&options, USER, "ns:a", b"1", true);
+    assert_eq!(published.map(|_| ()).map_err(|refusal| code(&refusal)), Err("108".into()));
+    assert!(permission::history(&options, USER, "ns:a", false).is_ok());
+    let asked = Asked { channel: "ns:a", ..Asked::default() };
+    let Ok(Step::Allowed(granted)) = permission::subscribe(&options, USER, &asked, 0, false) else {
+        panic!("it is allowed")
+    };
+    assert!(granted.options.positioning && granted.options.recovery, "without asking");
+    let found = options.channel.find("ns:a").expect("there");
+    assert_eq!(found.namespace.topic_of(found.rest).as_deref(), Some("t.a"));
+}

@@ -118,6 +118,8 @@ pub(crate) struct Topic {
     pub(crate) work: Mutex<Option<Work>>,
     /// Once the topic is open.
     pub(crate) open: RwLock<Option<Opened>>,
+    /// Once it is known, where the storage does not give it.
+    pub(crate) identity: Mutex<Option<Arc<str>>>,
 }
 
 impl Topic {
@@ -143,6 +145,7 @@ impl Topic {
             }),
             work: Mutex::new(None),
             open: RwLock::new(None),
+            identity: Mutex::new(None),
         }
     }
 

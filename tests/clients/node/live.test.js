@@ -47,6 +47,7 @@ const CONFIG = {
         publish_proxy_name: 'in_store',
       },
       { name: 'tok' },
+      { name: 'events', topic: 'events.{channel}', allow_subscribe_for_client: true, allow_subscribe_for_anonymous: true },
     ],
   },
   proxies: [{ name: 'in_store', endpoint: 'function:decide' }],
@@ -166,6 +167,35 @@ for (const transport of ['websocket', 'sse', 'http_stream']) {
       while (got.length < 8) await event(sub, 'publication');
       assert.deepEqual(got, [1, 2, 3, 4, 5, 6, 7, 8]);
       a.disconnect();
+    });
+
+    test('records of a topic, from the first one on', async () => {
+      const redis = connect(server);
+      const append = (n) => redis.call('TOPIC.APPEND', `events.${transport}`, 'RECORDS', JSON.stringify({ n }));
+      const a = client(transport, { minReconnectDelay: 1, maxReconnectDelay: 50 });
+      a.connect();
+      const options = { since: { offset: 0, epoch: '' }, minResubscribeDelay: 1, maxResubscribeDelay: 50 };
+      const sub = a.newSubscription(`events:${transport}`, options);
+      const got = [];
+      sub.on('publication', (p) => got.push([p.offset, p.data.n]));
+      // There is no topic yet: the client tries again.
+      const failed = event(sub, 'error');
+      sub.subscribe();
+      assert.equal((await failed).error.code, 102);
+      for (let n = 0; n < 5; n++) await append(n);
+      while (got.length < 5) await event(sub, 'publication');
+      const again = event(sub, 'subscribed');
+      a.disconnect();
+      for (let n = 5; n < 9; n++) await append(n);
+      a.connect();
+      const { wasRecovering, recovered } = await again;
+      assert.deepEqual([wasRecovering, recovered], [true, true]);
+      while (got.length < 9) await event(sub, 'publication');
+      await append(9);
+      while (got.length < 10) await event(sub, 'publication');
+      assert.deepEqual(got, Array.from({ length: 10 }, (_, n) => [n + 1, n]));
+      a.disconnect();
+      redis.disconnect();
     });
   });
 }

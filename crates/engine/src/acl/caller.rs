@@ -87,6 +87,15 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Whether a user may run this command, named as in its row, with these arguments; none: there is no such user.
+    pub fn user_may(&self, user: &[u8], argv: &[&[u8]]) -> Option<bool> {
+        let user = self.acl.user(user)?;
+        let id = argv.first().and_then(|name| self.table.named(name));
+        Some(id.is_some_and(|id| check(&self.table, &user, id, argv).is_ok()))
+    }
+}
+
 impl Caller {
     /// Whether the user may run this command, named as in its row, with these arguments; a refusal is
     /// counted and logged.

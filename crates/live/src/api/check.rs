@@ -35,13 +35,16 @@ fn find(options: &Options, channel: &str) -> Result<Arc<Namespace>, ApiError> {
 /// Checks a publication.
 ///
 /// # Errors
-/// The namespace is not known, or the data are not in its format.
+/// The namespace is not known, its channels are topics, or the data are not in its format.
 pub fn publish(
     options: &Options,
     channel: &str,
     publication: &Publication,
 ) -> Result<PublishPlan, ApiError> {
     let namespace = find(options, channel)?;
+    if namespace.topic.is_some() {
+        return Err(ApiError::NOT_AVAILABLE);
+    }
     data(&publication.data, namespace.publication_data_format)
         .map_err(|why| ApiError::BAD_REQUEST.because(why))?;
     Ok(plan(namespace, publication.skip_history, publication.delta))

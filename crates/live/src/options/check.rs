@@ -2,7 +2,7 @@
 
 use super::Note;
 use super::tree::{Findings, Tree};
-use super::types::{Namespace, Options, RecoveryMode};
+use super::types::{FromResp, Namespace, Options, RecoveryMode};
 
 /// Checks the whole.
 pub(super) fn check(root: &Tree, options: &Options, findings: &mut Findings) {
@@ -44,6 +44,18 @@ fn namespace(tree: &Tree, made: &Namespace, findings: &mut Findings) {
     }
     if made.topic.is_some() && made.history_size > 0 {
         problem("a topic is its own history: leave out `history_size` and `history_ttl`");
+    }
+    if let Some(topic) = &made.topic {
+        let fine = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+        let named = topic.replace("{channel}", "x");
+        if named.len() > 200 || named.starts_with('.') || !named.bytes().all(fine) {
+            problem(
+                "`topic` is a topic's name (letters, digits, dots, dashes, underscores), or has `{channel}` in it",
+            );
+        }
+        if made.publish_from_resp != FromResp::Off {
+            problem("`publish_from_resp` is not for topics: only their records are publications");
+        }
     }
     let streams = tree.bool("subscribe_stream_proxy_enabled");
     let others = made.subscribe_proxy.is_some()

@@ -383,20 +383,38 @@ fn values_may_be_written_as_text_and_names_in_any_case() {
 #[test]
 fn additions_have_their_options() {
     let file = json!({"channel": {"namespaces": [
-        {"name": "log", "topic": "audit-{channel}", "publish_from_resp": "wrap", "batch_max_delay": "20ms", "force_recovery": true}
+        {"name": "log", "topic": "audit-{channel}", "batch_max_delay": "20ms", "force_recovery": true},
+        {"name": "plain", "publish_from_resp": "wrap"}
     ]}});
     let options = loaded(&file);
-    assert!(notes(&file).contains(&"channel.namespaces[0].topic".to_owned()));
+    assert_eq!(notes(&file), Vec::<String>::new());
     let log = &options.channel.namespaces["log"];
-    assert_eq!(log.topic.as_deref(), Some("audit-{channel}"));
-    assert_eq!(
-        (log.publish_from_resp, log.batch_max_delay),
-        (FromResp::Wrap, Duration::from_millis(20))
-    );
+    assert_eq!(log.topic_of("x").as_deref(), Some("audit-x"));
+    assert_eq!(log.batch_max_delay, Duration::from_millis(20));
+    assert_eq!(options.channel.namespaces["plain"].publish_from_resp, FromResp::Wrap);
     assert!(log.has_history() && log.allow_channel_compaction);
     let off =
         loaded(&json!({"channel": {"without_namespace": {"allow_channel_compaction": false}}}));
     assert!(!off.channel.without_namespace.allow_channel_compaction);
+}
+
+#[test]
+fn what_topics_exclude_is_told() {
+    for (options, why) in [
+        (json!({"topic": "a/{channel}"}), "`topic` is a topic's name"),
+        (json!({"topic": ".hidden"}), "`topic` is a topic's name"),
+        (
+            json!({"topic": "a", "publish_from_resp": "json"}),
+            "`publish_from_resp` is not for topics",
+        ),
+        (
+            json!({"topic": "a", "history_size": 1, "history_ttl": "1s"}),
+            "a topic is its own history",
+        ),
+    ] {
+        let found = problems(&json!({"channel": {"without_namespace": options}}));
+        assert!(found.len() == 1 && found[0].contains(why), "{found:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! [`Broker::append`], [`Broker::read_kept`], [`Broker::wait`] and [`Broker::permit`] never block; all
 //! others may wait for the storage, and are for threads that may wait.
 
+mod identity;
 mod maintenance;
 mod store;
 

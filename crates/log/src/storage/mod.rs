@@ -116,6 +116,9 @@ pub trait Storage: Send + Sync + 'static {
 /// The name under which settings are kept.
 pub const SETTINGS: &str = "topic.json";
 
+/// The name under which a topic's identity is kept, where [`TopicLog::identity`] does not have it.
+pub const IDENTITY: &str = "identity";
+
 /// The figures of a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
@@ -209,6 +212,11 @@ pub trait TopicLog: Send + Sync {
     /// it anew.
     fn gone(&self) -> bool {
         false
+    }
+
+    /// The topic's identity, where the storage gives it one: see [`crate::Broker::identity`].
+    fn identity(&self) -> Option<Arc<str>> {
+        None
     }
 
     /// Settings that another process has changed, returned once.

@@ -246,6 +246,25 @@ pub fn topics_come_and_go(place: &Backend) {
     assert_eq!(all_from(&b, "a", 0), [b"y"]);
 }
 
+pub fn a_topic_is_told_from_others_of_its_name(place: &Backend) {
+    let b = broker(place);
+    assert!(b.identity("a").is_err(), "asking creates nothing");
+    append(&b, "a", &[b"x"]);
+    append(&b, "b", &[b"x"]);
+    let (a, other) = (b.identity("a").expect("there"), b.identity("b").expect("there"));
+    assert!(a != other && !a.is_empty());
+    append(&b, "a", &[b"y"]);
+    assert_eq!(b.identity("a").as_deref(), Ok(&*a));
+    drop(b);
+    let read_only = Options { read_only: true, ..Options::default() };
+    assert_eq!(place.broker(read_only).identity("a").as_deref(), Ok(&*a), "kept");
+    let b = broker(place);
+    b.delete("a").expect("deleted");
+    assert!(b.identity("a").is_err());
+    append(&b, "a", &[b"x"]);
+    assert_ne!(b.identity("a").as_deref(), Ok(&*a), "another topic");
+}
+
 pub fn what_is_acknowledged_is_in_a_topic_that_is_there(place: &Backend) {
     let b = broker(place);
     std::thread::scope(|s| {
@@ -588,7 +607,8 @@ macro_rules! contract {
         contract! { $kind, $place;
             offsets_are_dense_and_records_come_back producers_side_by_side reads_are_bounded
             slow_readers_hold_no_more_than_is_kept large_groups_are_prepared_while_others_are_written
-            what_is_not_there reading_creates_nothing topics_come_and_go what_is_acknowledged_is_in_a_topic_that_is_there
+            what_is_not_there reading_creates_nothing topics_come_and_go
+            a_topic_is_told_from_others_of_its_name what_is_acknowledged_is_in_a_topic_that_is_there
             groups_are_kept retries_are_stored_once retries_are_recognised_while_they_wait
             old_records_go too_many_records_go by_time readers_wait compressed
             those_who_wait_are_stored_together too_much_is_turned_away nothing_more_after_closing

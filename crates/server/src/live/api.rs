@@ -81,6 +81,11 @@ pub(super) fn answer(
     {
         return Some(request.wait(Waits::Channels(pattern.clone())));
     }
+    if let ([Ok(Asked::History(asked))], Shape::One { transport }) = (&*asked, &shape)
+        && hub.is_of_topic(&asked.channel)
+    {
+        return Some(request.wait(Waits::Topic(asked.clone(), *transport)));
+    }
     if hub.live().remote.is_some() {
         return Some(request.wait(Waits::Broker(asked, shape)));
     }
@@ -181,7 +186,7 @@ fn info_out(info: ClientInfo) -> api::ClientInfo {
     api::ClientInfo { user, client, conn_info, chan_info }
 }
 
-fn out(publication: Publication) -> PublicationOut {
+pub(super) fn out(publication: Publication) -> PublicationOut {
     let Publication { data, info, offset, tags, .. } = publication;
     PublicationOut { data, info: info.map(info_out), offset, tags }
 }
@@ -268,7 +273,9 @@ impl Api<'_> {
             }
             Asked::History(asked) => return self.history(asked),
             Asked::HistoryRemove { channel } => {
-                check::history(self.options, &channel)?;
+                if check::history(self.options, &channel)?.topic.is_some() {
+                    return Err(ApiError::NOT_AVAILABLE);
+                }
                 return Ok(Work::Ask(Op::RemoveHistory { channel }, Finish::Nothing));
             }
             Asked::Channels { pattern } => {
@@ -302,6 +309,10 @@ impl Api<'_> {
 
     fn history(&self, asked: api::History) -> Result<Work, ApiError> {
         let namespace = check::history(self.options, &asked.channel)?;
+        if namespace.topic.is_some() {
+            // It takes its time, which commands and batches do not have: TOPIC.READ.
+            return Err(ApiError::NOT_AVAILABLE);
+        }
         let since = asked.since.as_ref();
         if asked.reverse && since.is_some_and(|since| since.offset == 0) {
             return Err(ApiError::BAD_REQUEST);

@@ -7,6 +7,7 @@ use engine::{Engine, Job};
 use super::Live;
 use super::remote::{Begun, Message};
 use super::store::{Found, Place};
+use super::topics::{Piece, Read};
 use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
 use ::live::proxy::Outcome;
 use ::live::{SubscribeOptions, Unsubscribe as End};
@@ -40,6 +41,12 @@ pub(crate) enum Mail {
     Gap(Arc<str>),
     /// The position of a channel; none: it cannot be had.
     Position(Arc<str>, Option<Place>),
+    /// Topics were read for a question of one of its clients, by its number.
+    TopicsRead(u64, u64, Arc<Read>),
+    /// Records of a topic that it follows.
+    Records(Arc<Piece>),
+    /// The subscribers of a topic cannot go on from where they are: it is gone, trimmed or damaged.
+    TopicEnded(Arc<str>),
 }
 
 impl Live {

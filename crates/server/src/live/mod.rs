@@ -24,6 +24,7 @@ mod proxies;
 pub(crate) mod reload;
 mod remote;
 mod store;
+mod topics;
 mod transport;
 mod value;
 
@@ -85,6 +86,7 @@ pub(crate) struct Live {
     channels: Mutex<HashMap<Arc<str>, u32>>,
     /// Where the channels are, if not in this server.
     remote: Option<Remote>,
+    topics: topics::Topics,
 }
 
 impl Live {
@@ -143,6 +145,7 @@ impl Live {
             counts: RwLock::default(),
             channels: Mutex::default(),
             remote,
+            topics: topics::Topics::default(),
         }
     }
 

@@ -157,6 +157,7 @@ impl Hub {
                 _ => {}
             }
         }
+        self.follow_other_topics(cx);
         // Times may have changed, and what was not due may be.
         let ids: Vec<u64> = self.clients.keys().copied().collect();
         ids.into_iter().for_each(|id| self.schedule(cx, id));

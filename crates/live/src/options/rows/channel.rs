@@ -101,6 +101,6 @@ const NAMESPACE: &[Row] = &[
     text("publish_cel", "").pro().listed(CEL),
     text("history_cel", "").pro().listed(CEL),
     text("presence_cel", "").pro().listed(CEL),
-    text("topic", "The topic of the log that the channels are; `{channel}` stands for the name after the namespace.").apus().listed("topics are not served as channels yet"),
+    text("topic", "The topic of the log that the channels are; `{channel}` stands for the name after the namespace.").apus(),
     text("publish_from_resp", "What PUBLISH of Redis's protocol does: nothing (empty), `json`: JSON goes out and other text is left out, `wrap`: other text goes out as a JSON string, `binary`: as it is.").apus(),
 ];

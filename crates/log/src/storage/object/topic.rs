@@ -117,6 +117,10 @@ impl TopicLog for ObjectTopic {
         self.gone.load(Relaxed)
     }
 
+    fn identity(&self) -> Option<Arc<str>> {
+        Some(Arc::clone(&self.id))
+    }
+
     fn changed(&self) -> Option<Settings> {
         self.tail.lock().changed.take()
     }

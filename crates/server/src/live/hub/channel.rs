@@ -52,6 +52,8 @@ pub(crate) struct Channel {
     pub(crate) namespace: Arc<Namespace>,
     /// What stands for its name in pushes: no other channel of the thread has it.
     pub(crate) number: u64,
+    /// The topic that it is; none: it is a channel of its own.
+    pub(crate) topic: Option<Arc<str>>,
     /// Kept while a subscriber takes deltas.
     pub(crate) latest: Option<Latest>,
     /// Publications that wait for others, and when they go out, in Unix milliseconds.
@@ -71,6 +73,7 @@ impl Channel {
             namespace,
             counts,
             number,
+            topic: None,
             latest: None,
             waiting: Vec::new(),
             flush_at: 0,

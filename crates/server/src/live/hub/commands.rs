@@ -149,6 +149,11 @@ impl Hub {
         if granted.options.expire_at > 0 && granted.options.expire_at < now / 1000 {
             return Err(Error::EXPIRED.into());
         }
+        if !self.is_read(&asked.channel)
+            && self.read_for_subscribe(cx, id, number, asked, granted)?
+        {
+            return Ok(());
+        }
         if self.begins_remotely(&asked.channel) {
             let after = After::Subscribe(Box::new(asked.clone()), Box::new(granted.clone()));
             return self.begin_remotely(cx, id, number, after);
@@ -295,6 +300,9 @@ impl Hub {
             limit: limit.map_or(-1, |limit| limit as i64),
             reverse: asked.reverse,
         };
+        if found.topic.is_some() {
+            return self.read_for_history(cx, id, number, asked, span);
+        }
         let channel = asked.channel.clone();
         let op = Op::History { channel, span, meta_ttl: found.history_meta_ttl };
         let epoch = since.map(|since| since.epoch.clone()).filter(|epoch| !epoch.is_empty());

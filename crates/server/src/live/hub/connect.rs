@@ -91,8 +91,11 @@ impl Hub {
         id: u64,
         command: u32,
         asked: &ConnectRequest,
-        mut plan: Plan,
+        plan: Plan,
     ) -> Result<(), Refusal> {
+        let Some(mut plan) = self.read_for_connect(cx, id, command, asked, plan)? else {
+            return Ok(());
+        };
         if plan.subscriptions.iter().any(|(channel, _)| self.begins_remotely(channel)) {
             let after = After::Connect(Box::new(asked.clone()), Box::new(plan));
             return self.begin_remotely(cx, id, command, after);

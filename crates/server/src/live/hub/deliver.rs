@@ -55,6 +55,8 @@ impl Hub {
 
     pub(super) fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
+            // Only records are publications of a topic.
+            Some(Envelope::Publication { .. }) if self.is_topic(channel) => {}
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
                 if let Some(mut arrived) = arrived((offset, epoch), previous, publication) {
                     // The time is for servers. Clients are not told it.

@@ -41,6 +41,9 @@ impl Hub {
                 self.answer_waiting(cx, id, (200, &api::encode(&reply)));
             }
             Mail::Body(id, status, body) => self.answer_waiting(cx, id, (status, &body)),
+            Mail::TopicsRead(id, number, read) => self.topics_read(cx, id, number, &read),
+            Mail::Records(piece) => self.deliver_records(cx, &piece),
+            Mail::TopicEnded(topic) => self.topic_ended(cx, &topic),
             Mail::Found(id, number, found) => self.found(cx, id, number, found),
             Mail::Begun(id, number, begun) => self.begun(cx, id, number, begun),
             Mail::Message(message) => self.heard(cx, &message),
@@ -70,6 +73,9 @@ impl Hub {
         for id in self.meant(&asked.target) {
             let there = self.clients.get(&id).and_then(|c| c.subscription(&asked.channel));
             if there.is_some() {
+                continue;
+            }
+            if self.read_for_api(cx, id, &request, &granted) {
                 continue;
             }
             if self.is_remote() {

@@ -17,6 +17,8 @@ mod manage;
 mod remote;
 mod subscribe;
 mod timers;
+mod topic_history;
+mod topics;
 mod unsent;
 mod waits;
 pub(super) mod wire;
@@ -77,6 +79,8 @@ pub(crate) struct Hub {
     /// Clients that are not connected yet, with what their answers begin with.
     unsent: HashMap<u64, Unsent>,
     held: Held,
+    /// Topics that channels of the thread follow.
+    topics: HashMap<Arc<str>, topics::Followed>,
 }
 
 impl Hub {
@@ -99,6 +103,7 @@ impl Hub {
             begun: broker::Reads::new(),
             unsent: HashMap::new(),
             held: Held::default(),
+            topics: HashMap::new(),
         })
     }
 

@@ -19,7 +19,8 @@ use live_protocol::{ClientInfo, Form, Publication, SubscribeRequest, SubscribeRe
 const COMPACT: i64 = 1;
 
 impl Hub {
-    /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`].
+    /// Subscribes a client that may subscribe. The caller sends the result, and then calls [`Self::joined`]. What
+    /// a topic or the broker has was read before.
     pub(super) fn subscribe(
         &mut self,
         cx: &mut Cx<'_>,
@@ -117,7 +118,8 @@ impl Hub {
         let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
         self.numbered += 1;
-        let state = Channel::new(namespace, counts, self.numbered);
+        let mut state = Channel::new(namespace, counts, self.numbered);
+        state.topic = self.enter_topic(&name)?;
         self.channels.insert(Arc::clone(&name), state);
         if let Some(remote) = &self.live.remote {
             remote.follow(channel, cx.thread.index, from_resp);
@@ -135,7 +137,9 @@ impl Hub {
     pub(super) fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
         let is_empty = |there: &Channel| there.subscribers.is_empty() && there.remote.begins == 0;
         if self.channels.get(channel).is_some_and(is_empty) {
-            self.channels.remove(channel);
+            if let Some(topic) = self.channels.remove(channel).and_then(|there| there.topic) {
+                self.leave_topic(cx, &topic, channel);
+            }
             if let Some(remote) = &self.live.remote {
                 return remote.unfollow(channel, cx.thread.index);
             }
@@ -163,6 +167,9 @@ impl Hub {
         }
         let span = self.span(asked, options);
         let read = match self.begun.remove(channel.as_str()) {
+            Some(read) if self.is_topic(channel) => {
+                self.enter_presence(cx, channel, (options, info)).and(read)
+            }
             Some(read) => read,
             None => self.read(cx, channel, (options, info), span),
         };
@@ -200,13 +207,24 @@ impl Hub {
         if self.is_remote() {
             return Err("the broker was not asked".into());
         }
-        if options.presence {
-            self.store(cx).add_presence(channel, info)?;
+        if self.is_topic(channel) {
+            // New options have come between.
+            return Err("the topic was not read".into());
         }
+        self.enter_presence(cx, channel, (options, info))?;
         match span {
             Some(span) => self.store(cx).history(channel, span, options.history_meta_ttl),
             None => Ok((Place::default(), Vec::new())),
         }
+    }
+
+    fn enter_presence(
+        &mut self,
+        cx: &mut Cx<'_>,
+        channel: &str,
+        (options, info): (&SubscribeOptions, &ClientInfo),
+    ) -> Result<(), String> {
+        if options.presence { self.store(cx).add_presence(channel, info) } else { Ok(()) }
     }
 
     /// What a subscription reads of the history; none: it has no position.
@@ -304,7 +322,8 @@ impl Hub {
     }
 }
 
-fn recovers(asked: &SubscribeRequest, options: &SubscribeOptions) -> bool {
+/// Whether a client is given what it has missed.
+pub(super) fn recovers(asked: &SubscribeRequest, options: &SubscribeOptions) -> bool {
     options.recovery && (asked.recover || options.auto_cache_recover)
 }
 

@@ -178,6 +178,10 @@ impl Hub {
         for channel in channels {
             self.flush(cx, &channel);
             let Some(there) = self.channels.get(&channel) else { continue };
+            if there.topic.is_some() {
+                // What follows a topic reads it by offsets, and says when it cannot go on.
+                continue;
+            }
             let Some(sub) = there.get(id).filter(|sub| sub.positioned) else { continue };
             let (offset, epoch, server_side) =
                 (sub.offset, Arc::clone(&sub.epoch), sub.server_side);

@@ -11,6 +11,7 @@ use live_protocol::{Command, Method};
 use super::ask::Pending;
 use super::broker::Unread;
 use super::client::Client;
+use super::topics::Reading;
 use super::{Cx, Hub};
 
 /// Most bytes of commands that wait for those before them.
@@ -25,6 +26,8 @@ pub(super) struct Waits {
     pub(super) pending: Vec<Pending>,
     /// The same of the broker.
     pub(super) unread: Vec<Unread>,
+    /// Topics that are being read.
+    pub(super) readings: Vec<Reading>,
     /// Commands whose tokens need a key that is being fetched.
     keyless: Vec<Command>,
     queue: VecDeque<Command>,
@@ -37,11 +40,13 @@ impl Waits {
         self.keyless.len()
             + self.pending.iter().filter(|one| one.is_command()).count()
             + self.unread.iter().filter(|one| one.is_command()).count()
+            + self.readings.iter().filter(|one| one.is_command()).count()
     }
 
     fn is_over(&self) -> bool {
         self.pending.is_empty()
             && self.unread.is_empty()
+            && self.readings.is_empty()
             && self.keyless.is_empty()
             && self.queue.is_empty()
     }

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use ::live::api::{ApiError, ChannelInfo, ReplyResult};
+use ::live::api::{ApiError, ChannelInfo, History, ReplyResult};
 use engine::Engine;
 use http1::response;
 use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
@@ -207,6 +207,8 @@ pub(in super::super) enum Waits {
     Channels(String),
     /// For the broker.
     Broker(Vec<Decoded>, Shape),
+    /// For the history of a topic; with `true`, an error is one of HTTP.
+    Topic(History, bool),
 }
 
 /// A request of the API that waits for other servers.
@@ -225,6 +227,9 @@ impl Streaming for Waiting {
             match waits {
                 Some(Waits::Channels(pattern)) => hub.ask_for_channels(cx, id, &pattern),
                 Some(Waits::Broker(asked, shape)) => hub.answer_later(cx, id, asked, shape),
+                Some(Waits::Topic(asked, transport)) => {
+                    hub.read_for_api_history(cx, id, asked, transport);
+                }
                 None => {}
             }
         });
