@@ -168,9 +168,19 @@ impl Parser {
         spans: &mut Vec<Span>,
         owned: &mut Vec<Vec<u8>>,
     ) -> Parsed {
-        let mut begun = self.0.take().unwrap_or_default();
+        if let Some(begun) = &mut self.0 {
+            let parsed = begun.parse(buf, base, limits, spans, owned);
+            if !begun.is_active() {
+                self.0 = None;
+            }
+            return parsed;
+        }
+        // Most input ends with a command: nothing is allocated for the nothing behind it.
+        let mut begun = Begun::default();
         let parsed = begun.parse(buf, base, limits, spans, owned);
-        self.0 = begun.is_active().then_some(begun);
+        if begun.is_active() {
+            self.0 = Some(Box::new(begun));
+        }
         parsed
     }
 }
