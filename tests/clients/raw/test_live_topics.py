@@ -9,7 +9,8 @@ import tempfile
 import threading
 import unittest
 
-from harness.live import Live, Socket, fields, message, token
+from harness.live import Live, WebSocket, token
+from harness.protobuf import fields, message
 from harness.server import PATIENCE_S, Server, beyond_redis, wait_until
 
 NAMESPACES = {
@@ -344,20 +345,20 @@ class TestTopics(unittest.TestCase):
             live.append("audit", 0)
             live.append("log.a", 0)
             channels = ["audit:x", "ch:x", "log:a"]
-            with Socket(live.port) as c:
+            with WebSocket(live.port) as c:
                 c.hello(token=token(sub="42", channels=channels))
                 subs = c.connected["subs"]
                 self.assertEqual([subs[name].get("offset", 0) for name in channels], [1, 0, 1])
                 live.append("audit", 1)
                 self.assertEqual(pushes(c, 1)[0]["pub"], {"data": 1, "offset": 2})
             live.append("audit", 2)
-            with Socket(live.port) as c:
+            with WebSocket(live.port) as c:
                 c.hello(token=token(sub="42", channels=channels), subs={"audit:x": {"recover": True, "epoch": subs["audit:x"]["epoch"], "offset": 2}})
                 self.assertEqual(seen(c.connected["subs"]["audit:x"]["publications"]), numbers(2, 3))
                 # A topic that is replaced: the client comes back.
                 live.run("TOPIC.DELETE", "audit")
                 self.assertEqual(c.ended()[0], 3010)
-            with Socket(live.port) as c:
+            with WebSocket(live.port) as c:
                 c.hello(token=token(sub="7"))
                 live.api("subscribe", user="7", channel="log:a", recover_since={"offset": 0, "epoch": ""})
                 self.assertIn("subscribe", c.push())

@@ -8,6 +8,7 @@ use ::log::{Broker, Error, Permit, Waiting};
 use engine::{Engine, log};
 use parking_lot::{Mutex, MutexGuard};
 
+use super::found::Piece;
 use super::read::cut;
 use super::{Live, Record, may_read};
 use crate::live::mail::Mail;
@@ -58,31 +59,6 @@ impl At {
             piece: Weak::new(),
             waiting: None,
             pauses_until: None,
-        }
-    }
-}
-
-/// Records on their way to threads. The last thread that lets go of it has the follower go on.
-pub(crate) struct Piece {
-    pub(crate) topic: Arc<str>,
-    pub(crate) epoch: Arc<str>,
-    /// The topic's offset of the first.
-    pub(crate) first: u64,
-    pub(crate) records: Vec<Record>,
-    _room: Option<Arc<Permit>>,
-    follower: Weak<Follower>,
-}
-
-impl std::fmt::Debug for Piece {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Piece").field("topic", &self.topic).field("first", &self.first).finish()
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        if let Some(follower) = self.follower.upgrade() {
-            follower.go_on();
         }
     }
 }
@@ -223,13 +199,19 @@ impl Follower {
         }
         let first = at.next;
         at.next += records.len() as u64;
+        let follower = Arc::downgrade(self);
+        let done = move || {
+            if let Some(follower) = follower.upgrade() {
+                follower.go_on();
+            }
+        };
         let piece = Arc::new(Piece {
             topic: Arc::clone(&self.topic),
             epoch: Arc::clone(&at.epoch),
             first,
             records,
             _room: room,
-            follower: Arc::downgrade(self),
+            done: Box::new(done),
         });
         at.piece = Arc::downgrade(&piece);
         self.post(&Mail::Records(piece));

@@ -19,6 +19,7 @@
 //! memory, which the log's budget for readers counts.
 
 mod follower;
+mod found;
 mod read;
 
 use std::collections::{HashMap, VecDeque};
@@ -33,8 +34,9 @@ use parking_lot::Mutex;
 use super::Live;
 use ::live::options::FromResp;
 use ::live::publication::from_resp;
-pub(crate) use follower::{Follower, Piece};
-pub(crate) use read::{Asked, Found, Read, Since, Wanted};
+pub(crate) use follower::Follower;
+pub(crate) use found::{Found, Piece, Read};
+pub(crate) use read::{Asked, Since, Wanted};
 
 /// Threads that read for subscribers and histories at one time, at most.
 const READERS: usize = 8;

@@ -10,6 +10,7 @@ use engine::Engine;
 use parking_lot::MutexGuard;
 
 use super::follower::{At, Follower};
+use super::found::{Found, Read};
 use super::{Live, Record, Topics};
 use crate::live::mail::Mail;
 use crate::live::store::Span;
@@ -48,18 +49,6 @@ pub(crate) struct Wanted {
     pub(crate) limit: usize,
 }
 
-/// What was found in a topic.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) topic: Arc<str>,
-    pub(crate) epoch: Arc<str>,
-    /// Behind the last record: the channel's top offset.
-    pub(crate) top: u64,
-    /// Records with their offsets in the topic.
-    pub(crate) records: Vec<(u64, Record)>,
-    _rooms: Vec<Permit>,
-}
-
 /// Who has asked.
 pub(crate) struct Asked {
     pub(crate) live: Arc<Live>,
@@ -68,15 +57,6 @@ pub(crate) struct Asked {
     /// The client, and the number of its question.
     pub(crate) client: u64,
     pub(crate) number: u64,
-}
-
-/// The answer.
-#[derive(Debug)]
-pub(crate) struct Read {
-    /// Topics that subscriptions were to begin in.
-    pub(crate) topics: Vec<Arc<str>>,
-    /// In the order in which they were asked for, or the error of a topic.
-    pub(crate) found: std::result::Result<Vec<Found>, (Arc<str>, Error)>,
 }
 
 impl Asked {
