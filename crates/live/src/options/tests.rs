@@ -387,7 +387,7 @@ fn additions_have_their_options() {
         {"name": "plain", "publish_from_resp": "wrap"}
     ]}});
     let options = loaded(&file);
-    assert_eq!(notes(&file), Vec::<String>::new());
+    assert!(!notes(&file).iter().any(|note| note.contains("namespaces")), "nothing is without use");
     let log = &options.channel.namespaces["log"];
     assert_eq!(log.topic_of("x").as_deref(), Some("audit-x"));
     assert_eq!(log.batch_max_delay, Duration::from_millis(20));
