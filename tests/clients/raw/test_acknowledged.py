@@ -26,6 +26,13 @@ def info(port):
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
 
 
+def states(pid):
+    """The state of each thread."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/stat") as file:
+            yield file.read().rsplit(") ", 1)[1][0]
+
+
 @beyond_redis
 class Acknowledged(unittest.TestCase):
     def pair(self, *options):
@@ -37,6 +44,8 @@ class Acknowledged(unittest.TestCase):
     def stop(self, server):
         server.process.send_signal(signal.SIGSTOP)
         self.addCleanup(lambda: server.process.send_signal(signal.SIGCONT))
+        # A thread of it that runs on the other core goes on for a moment.
+        wait_until(lambda: all(state == "T" for state in states(server.process.pid)), "all its threads stand")
 
     def test_writes_and_those_who_saw_them_wait_for_the_replica(self):
         primary, replica = self.pair("--min-replicas-ack-timeout", "0")
