@@ -1,21 +1,23 @@
 """Ports for servers under test."""
 
+import random
 import socket
+
+# Below those that the system gives to outgoing connections: none of them can take such a port, and none that waits
+# for a server to listen can meet itself there.
+PORTS = range(10_240, 32_768)
 
 
 def free_port():
-    """A port that the system gives to no other process for a minute.
-
-    A connection to it was closed by its own side and waits in TIME_WAIT; a server that sets
-    SO_REUSEADDR, as that connection had, may listen there all the same.
-    """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", 0))
-        probe.listen(1)
-        with socket.create_connection(probe.getsockname()):
-            probe.accept()[0].close()
-        return probe.getsockname()[1]
+    """A port that nobody listens on, and that was not used of late."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 def own_address():

@@ -8,19 +8,14 @@ const os = require('node:os');
 const path = require('node:path');
 const readline = require('node:readline');
 
-// A port that the system gives to no other process for a minute: a connection to it, closed by its own
-// side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
+// A port that nobody listens on. It lies below those that the system gives to outgoing connections: none of them can
+// take it, and none that waits for a server to listen can meet itself there.
 function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = net.createServer((accepted) => accepted.end());
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      const client = net.connect(port, '127.0.0.1');
-      client.once('error', reject);
-      client.once('close', () => probe.close(() => resolve(port)));
-      client.resume();
-    });
+  return new Promise((resolve) => {
+    const port = 10240 + Math.floor(Math.random() * (32768 - 10240));
+    const probe = net.createServer();
+    probe.once('error', () => resolve(freePort()));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)));
   });
 }
 

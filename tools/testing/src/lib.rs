@@ -1,17 +1,18 @@
 //! What tests of several crates need: directories and addresses that no other test has, and patience.
 //!
 //! Tests run beside each other, beside those of other checkouts, and after some that were killed. So a
-//! directory is never one that is there already, and an address is one that the system gives to no other
-//! process for a while.
+//! directory is never one that is there already, and an address is one that the system gives to no
+//! connection.
 
 pub mod http;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Has this process work in a directory of its own below Cargo's target directory, where the files go that an
 /// engine within the process writes: those of the crate's sources are not the place. Several tests may
@@ -117,20 +118,33 @@ impl Drop for TempDir {
     }
 }
 
-/// An address on loopback for a server that sets `SO_REUSEADDR`, as ours, Redis and MinIO do: the
-/// system gives its port to no other process for a minute, since a connection to it, which was closed by its
-/// own side, waits in TIME_WAIT. (A port that was only bound and closed again may be given to the next
-/// process that asks.)
+/// An address on loopback for a server. Its port lies below those that the system gives to outgoing connections:
+/// none of them can take it, and none that waits for the server to listen can meet itself there. Each call tries
+/// others, in each process from another one on.
 ///
 /// # Errors
 ///
 /// If there is no free port.
 pub fn free_address() -> io::Result<SocketAddr> {
-    let probe = TcpListener::bind("127.0.0.1:0")?;
-    let address = probe.local_addr()?;
-    let _client = TcpStream::connect(address)?;
-    drop(probe.accept()?);
-    Ok(address)
+    const PORTS: std::ops::Range<u32> = 10_240..32_768;
+    /// Coprime to their number: all of them come before one comes again.
+    const STEP: u32 = 5_003;
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    static FIRST: OnceLock<u32> = OnceLock::new();
+    let first = *FIRST.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        std::process::id().wrapping_mul(7_919) ^ now.subsec_nanos()
+    });
+    let mut last = io::Error::other("no port was tried");
+    for _ in 0..1000 {
+        let n = TRIED.fetch_add(1, Relaxed).wrapping_mul(STEP).wrapping_add(first);
+        let port = PORTS.start + n % (PORTS.end - PORTS.start);
+        match TcpListener::bind(("127.0.0.1", port as u16)) {
+            Ok(probe) => return probe.local_addr(),
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
 }
 
 /// Asks until there is an answer.

@@ -2,7 +2,9 @@
 package server
 
 import (
+	"math/rand/v2"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -10,22 +12,18 @@ import (
 // Patience ends tests that would otherwise hang; nothing is measured by it.
 const Patience = 180 * time.Second
 
-// FreePort returns a port that the system gives to no other process for a minute: a connection to it,
-// closed by its own side, waits in TIME_WAIT. A server that sets SO_REUSEADDR may listen there.
+// FreePort returns a port that nobody listens on. It lies below those that the system gives to outgoing connections:
+// none of them can take it, and none that waits for a server to listen can meet itself there.
 func FreePort(t *testing.T) string {
 	t.Helper()
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
-	client, err := net.Dial("tcp", probe.Addr().String())
-	Must(t, err)
-	accepted, err := probe.Accept()
-	Must(t, err)
-	Must(t, accepted.Close())
-	Must(t, client.Close())
-	Must(t, probe.Close())
-	_, port, err := net.SplitHostPort(probe.Addr().String())
-	Must(t, err)
-	return port
+	for {
+		port := strconv.Itoa(10_240 + rand.IntN(32_768-10_240))
+		probe, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			Must(t, probe.Close())
+			return port
+		}
+	}
 }
 
 // Start runs a server of its own for t and returns its address.
