@@ -163,12 +163,17 @@ fn tell_empty(engine: &Engine, key: &[u8]) {
     log!(engine.log, Notice, "rdbLoadObject skipping empty key: {}", key);
 }
 
-/// Proves that a file is whole, without keeping anything of it.
-fn check(engine: &Engine, cx: &Context, path: &Path) -> Result<(), String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+/// Proves that a snapshot is whole, without keeping anything of it. Any thread may do that.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn prove_source<R: Read>(engine: &Engine, source: R) -> Result<(), String> {
+    let now = engine.clock.wall_ms() as i64;
+    let mut cx = Context::new(now, Rng::from_seed(now as u64));
+    settings::follow(&engine.config, &mut cx);
     let checksum = engine.config.flag(Id::Rdbchecksum);
-    let mut reader =
-        Reader::new(file, rdb_limits(&cx.small), checksum).map_err(|e| e.to_string())?;
+    let limits = rdb_limits(&cx.small);
+    let mut reader = Reader::new(source, limits, checksum).map_err(|e| e.to_string())?;
     cut(engine, &mut reader, engine.keyspace.databases(), None)
 }
 
@@ -383,8 +388,9 @@ pub fn read_file(
 }
 
 /// Refuses a snapshot file that is not whole.
-pub fn prove(engine: &Engine, thread: &Thread, path: &Path) -> Result<(), Fail> {
-    check(engine, &thread.cx, path).map_err(|e| {
+pub fn prove(engine: &Engine, path: &Path) -> Result<(), Fail> {
+    let file = File::open(path).map_err(|e| e.to_string());
+    file.and_then(|file| prove_source(engine, file)).map_err(|e| {
         log!(engine.log, Warning, "{} is not loaded: {}", path.display(), e);
         Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()))
     })

@@ -115,9 +115,27 @@ fn word(name: &[u8], alone: bool) -> Word {
     }
 }
 
-/// The number on the line at `at`, and where the line ends.
+/// The number on the line at `at`, and where the line ends. `max` has more than two digits.
+#[inline]
 fn number(buf: &[u8], at: usize, kind: u8, max: u64) -> Result<Option<(u64, usize)>, Malformed> {
     let line = &buf[at.min(buf.len())..];
+    let digit = |b: u8| u64::from(b - b'0');
+    // Nearly all lines of a stream are one of these.
+    match *line {
+        [k, a @ b'0'..=b'9', b'\r', b'\n', ..] if k == kind => Ok(Some((digit(a), at + 4))),
+        [k, a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] if k == kind => {
+            Ok(Some((digit(a) * 10 + digit(b), at + 5)))
+        }
+        _ => long_number(line, at, kind, max),
+    }
+}
+
+fn long_number(
+    line: &[u8],
+    at: usize,
+    kind: u8,
+    max: u64,
+) -> Result<Option<(u64, usize)>, Malformed> {
     let Some((&first, digits)) = line.split_first() else { return Ok(None) };
     if first != kind {
         return Err(Malformed);

@@ -157,7 +157,7 @@ OK
 fn load_file(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let (engine, thread) = (call.engine, &mut *call.thread);
     let path = snapshots::path(engine);
-    load::prove(engine, thread, &path)?;
+    load::prove(engine, &path)?;
     let failed =
         |e: std::io::Error| Fail::new(format!("ERR {} cannot be loaded: {e}", path.display()));
     durable::replace_all(engine, thread, Source::open(&path).map_err(failed)?)?;

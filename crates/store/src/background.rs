@@ -8,9 +8,10 @@
 //!
 //! How long they pause depends on whether the cores are wanted, which is the case when the process's
 //! other threads need the greater part of them, or when a thread gets its core back late. Then these
-//! threads work one after the other, and all of them together get a bounded share ([`SHARE`]). A thread
-//! that is alone on its core gets it back at once. These threads keep the usual nice value, since they
-//! lock shards at times: a nice thread that has lost the core to another process gets it back late.
+//! threads work one after the other, and all of them together get a bounded share: [`SHARE`], or
+//! [`SHARE_OF_MORE`] while the others need less. A thread that is alone on its core gets it back at
+//! once. These threads keep the usual nice value, since they lock shards at times: a nice thread that
+//! has lost the core to another process gets it back late.
 //!
 //! The idle class (`SCHED_IDLE`), which gives way at once, was tried: beside busy threads such a thread
 //! gets no time, even while it has shards locked, and only a privileged process can leave the class.
@@ -25,8 +26,10 @@ use rustix::time::{ClockId, clock_gettime};
 const WORK: Duration = Duration::from_micros(100);
 /// How long it pauses on a core that no other thread wants.
 const PAUSE: Duration = Duration::from_micros(30);
-/// The share of all of them together on cores that are wanted.
+/// The share of all of them together on cores of which the other threads need the greater part.
 const SHARE: f64 = 0.4;
+/// Their share on cores that are wanted at times.
+const SHARE_OF_MORE: f64 = 0.7;
 /// A thread that gets the core back this much too late has seen that the core is wanted.
 const LATE: Duration = Duration::from_micros(30);
 /// After so many pauses without such a delay, the core counts as free.
@@ -72,14 +75,16 @@ impl Pace {
         }
     }
 
-    /// How long a thread pauses that has used so much processor time until `now`.
-    fn pause(&mut self, now: Instant, worked: Duration, wanted: bool) -> Duration {
-        if !wanted && !self.wanted {
-            return PAUSE;
-        }
+    /// How long a thread pauses that has used so much processor time until `now`; `late`: it got the core back late.
+    fn pause(&mut self, now: Instant, worked: Duration, late: bool) -> Duration {
+        let share = match (self.wanted, late) {
+            (true, _) => SHARE,
+            (false, true) => SHARE_OF_MORE,
+            (false, false) => return PAUSE,
+        };
         let turn = worked.max(WORK) / self.cores;
         let at = self.next.max(now + PAUSE);
-        self.next = at + turn.div_f64(SHARE);
+        self.next = at + turn.div_f64(share);
         at.duration_since(now)
     }
 }
@@ -169,9 +174,16 @@ mod tests {
 
     #[test]
     fn on_wanted_cores_they_work_one_after_the_other() {
+        for (wanted, share) in [(true, SHARE), (false, SHARE_OF_MORE)] {
+            take_turns(wanted, share);
+        }
+    }
+
+    fn take_turns(wanted: bool, share: f64) {
         let now = Instant::now();
         let mut pace = Pace { cores: 1, ..Pace::new(now) };
         assert_eq!(pace.pause(now, WORK, false), PAUSE, "not wanted");
+        pace.wanted = wanted;
         // Two threads that have worked at the same time, against the rules.
         let mut at = [now; 2];
         let mut turns = Vec::new();
@@ -181,7 +193,7 @@ mod tests {
             at[turn % 2] += pause + WORK;
         }
         for pair in turns.windows(2) {
-            assert_eq!(pair[1] - pair[0], WORK.div_f64(SHARE));
+            assert_eq!(pair[1] - pair[0], WORK.div_f64(share));
         }
     }
 

@@ -4,14 +4,15 @@ use std::path::Path;
 
 use config::Id;
 use durable::Durable;
-use durable::load::{self, Source};
+use durable::load::Source;
 use engine::{Attention, Wire, log};
 use replication::ReplId;
 use replication::link::Link;
 
 use super::follower::Follower;
 use super::on_worker;
-use super::reports::Reports;
+use super::proving::Proving;
+use super::reports::{Copied, Reports};
 
 impl Follower<'_> {
     /// Replaces all data by the copy that has arrived, and goes on with the stream.
@@ -39,17 +40,20 @@ impl Follower<'_> {
     pub(super) fn load_copy(
         &mut self,
         reports: &mut Reports,
-        meanwhile: impl FnMut(),
+        mut meanwhile: impl FnMut(),
     ) -> Result<i64, String> {
         let engine = self.engine;
-        let (Some((path, file)), Some((id, offset))) = (reports.copy.take(), reports.full.take())
-        else {
+        let (Some(copy), Some((id, offset))) = (reports.copy.take(), reports.full.take()) else {
             return Err("a copy has arrived that was not announced".into());
         };
+        let Copied { path, file, proving } = copy;
         drop(file);
         self.guard().loads();
-        log!(engine.log, Notice, "MASTER <-> REPLICA sync: Loading DB in memory");
-        let replaced = self.replace_all(&path, meanwhile);
+        // A copy that is damaged must not cost the data.
+        let replaced = self.proved(&path, proving, &mut meanwhile).and_then(|()| {
+            log!(engine.log, Notice, "MASTER <-> REPLICA sync: Loading DB in memory");
+            self.replace_all(&path, meanwhile)
+        });
         // It has been read.
         let _ = std::fs::remove_file(&path);
         replaced?;
@@ -57,11 +61,19 @@ impl Follower<'_> {
         Ok(offset)
     }
 
+    fn proved(&self, path: &Path, proving: Proving, meanwhile: impl FnMut()) -> Result<(), String> {
+        proving.outcome(meanwhile).map_err(|e| {
+            let path = path.display();
+            log!(self.engine.log, Warning, "{} is not loaded: {}", path, e);
+            format!(
+                "Failed trying to load the MASTER synchronization DB: ERR {path} cannot be loaded: {e}"
+            )
+        })
+    }
+
     fn replace_all(&self, path: &Path, meanwhile: impl FnMut()) -> Result<(), String> {
         let source = path.to_owned();
         let loaded = on_worker(self.engine, meanwhile, move |engine, thread| {
-            // A copy that is damaged must not cost the data.
-            load::prove(engine, thread, &source)?;
             engine.attention.set(Attention::LOADING, true);
             thread.cx.keep_expired = true;
             let loaded = Source::open(&source)

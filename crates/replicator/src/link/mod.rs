@@ -7,12 +7,14 @@
 //!
 //! * `follower`: one connection to the primary after the other.
 //! * `copy`: full copies, and `beside` those on a second connection.
+//! * `proving`: whether a copy is whole.
 //! * `stream`: the stream is executed.
 //! * `reports`: what a connection has reported.
 
 mod beside;
 mod copy;
 mod follower;
+mod proving;
 mod reports;
 mod stream;
 

@@ -1,27 +1,52 @@
 //! What a link has reported since it was last looked at, and the file of the copy that arrives.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use engine::{Engine, log};
 use replication::ReplId;
 use replication::link::{Channel, Event, Level};
 
+use super::proving::Proving;
 use crate::failover;
 use crate::whole::Scan;
+
+/// A copy that arrives.
+pub(super) struct Copied {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) proving: Proving,
+}
+
+impl Copied {
+    fn begin(engine: &Engine) -> io::Result<Self> {
+        let path = PathBuf::from(format!("temp-{}.link.rdb", std::process::id()));
+        let file = File::create(&path)?;
+        let proving = Proving::begin(engine, &path)?;
+        Ok(Self { path, file, proving })
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.proving.arrived(bytes.len());
+        Ok(())
+    }
+}
 
 /// What the link has reported since it was last looked at.
 #[derive(Default)]
 pub(super) struct Reports {
     pub(super) full: Option<(ReplId, i64)>,
-    pub(super) copy: Option<(PathBuf, File)>,
+    pub(super) copy: Option<Copied>,
     pub(super) trouble: Option<String>,
     pub(super) whole: bool,
     pub(super) goes_on: Option<Option<ReplId>>,
     /// What has arrived of the stream and is not executed, and how far that was looked at.
     pub(super) stream: Vec<u8>,
     pub(super) scan: Scan,
+    /// The log says that no more of the stream is held.
+    pub(super) told_limit: bool,
     /// The copy comes on a second connection.
     pub(super) beside: Option<Channel>,
     /// The number of that second connection, which this one is.
@@ -43,16 +68,13 @@ impl Reports {
                 self.beside = Some(channel);
             }
             Event::EndOffset { number } => self.number = Some(number),
-            Event::RdbBegin { .. } => {
-                let path = PathBuf::from(format!("temp-{}.link.rdb", std::process::id()));
-                match File::create(&path) {
-                    Ok(file) => self.copy = Some((path, file)),
-                    Err(e) => self.trouble = Some(format!("no file for the copy: {e}")),
-                }
-            }
+            Event::RdbBegin { .. } => match Copied::begin(engine) {
+                Ok(copy) => self.copy = Some(copy),
+                Err(e) => self.trouble = Some(format!("no file for the copy: {e}")),
+            },
             Event::Rdb(bytes) => {
-                if let Some((_, file)) = &mut self.copy
-                    && let Err(e) = file.write_all(bytes)
+                if let Some(copy) = &mut self.copy
+                    && let Err(e) = copy.add(bytes)
                 {
                     self.trouble = Some(format!("the copy cannot be written: {e}"));
                 }
@@ -74,9 +96,9 @@ impl Reports {
 
 impl Drop for Reports {
     fn drop(&mut self) {
-        if let Some((path, _)) = &self.copy {
+        if let Some(copy) = &self.copy {
             // The next copy has a file of its own.
-            let _ = std::fs::remove_file(path);
+            let _ = std::fs::remove_file(&copy.path);
         }
     }
 }
