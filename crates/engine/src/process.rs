@@ -2,7 +2,7 @@
 //!
 //! All are cheap system calls made on request; a value that a system does not report is 0 or empty.
 
-#![expect(unsafe_code, reason = "uname, getrusage and sysconf fill plain C structures")]
+#![expect(unsafe_code, reason = "uname, getrusage, sysconf and raise are plain C calls")]
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -90,6 +90,12 @@ pub fn rss() -> u64 {
     let most = usage(libc::RUSAGE_SELF).map_or(0, |u| u64::try_from(u.ru_maxrss).unwrap_or(0));
     // Only Apple's systems count in bytes.
     if cfg!(target_vendor = "apple") { most } else { most * 1024 }
+}
+
+/// Stops the process until another one sends it SIGCONT.
+pub fn stop() {
+    // SAFETY: takes a number; the signal stops all threads, and no handler runs.
+    unsafe { libc::raise(libc::SIGSTOP) };
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use engine::{Engine, Thread, log};
 use rdb::Encoder;
 use replication::serve::State;
 
+use crate::pause::{self, Point};
 use crate::replicas::{Registry, Replica};
 use crate::state::Replicator;
 
@@ -75,7 +76,13 @@ fn begin(
     if replicas.is_empty() {
         return;
     }
-    let target = if mark.is_some() { "replicas sockets" } else { "disk" };
+    let target = match mark {
+        None => "disk",
+        Some(_) if replicas.iter().all(|r| r.about.lock().is_channel) => {
+            "replicas sockets (rdb-channel)"
+        }
+        Some(_) => "replicas sockets",
+    };
     log!(engine.log, Notice, "Starting BGSAVE for SYNC with target: {}", target);
     // While a replica executes its primary's stream, data and offset do not agree.
     let quiet = engine.replication.applying.lock();
@@ -108,6 +115,7 @@ fn begin(
     drop(quiet);
     // Otherwise it is tried again.
     if begun.is_ok() {
+        pause::stop_at(engine, Point::AfterFork);
         engine.feed_now();
     }
 }

@@ -18,6 +18,7 @@ pub mod failover;
 pub mod full;
 pub mod guard;
 pub mod link;
+pub mod pause;
 mod payload;
 pub mod replicas;
 pub mod role;

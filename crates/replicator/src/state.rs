@@ -6,6 +6,7 @@ use engine::Engine;
 
 use crate::failover::Failover;
 use crate::link::Following;
+use crate::pause::Pauses;
 use crate::replicas::Registry;
 
 /// See the module's text.
@@ -17,6 +18,8 @@ pub struct Replicator {
     pub following: Following,
     /// FAILOVER.
     pub failover: Failover,
+    /// DEBUG REPL-PAUSE.
+    pub pauses: Pauses,
 }
 
 impl Replicator {

@@ -5,12 +5,14 @@
 
 import os
 import shutil
+import signal
 import socket
 import threading
 import unittest
 
 from harness.replication import REDIS, Client, Redis, caught_up, everything
 from harness.server import Server, beyond_redis, encode, wait_until
+from raw.test_acknowledged import states
 from raw.test_primary import write_all_types
 from raw.test_replication_faults import primary_bytes, read_until
 
@@ -282,6 +284,71 @@ class ReplicaChannel(unittest.TestCase):
                 r("REPLICAOF", "127.0.0.1", primary.port)
                 wait_until(lambda: r("GET", "k") == b"v", "it has the copy")
             self.assertNotIn("RDB channel", "\n".join(replica.log))
+
+
+@beyond_redis
+class Paused(unittest.TestCase):
+    """DEBUG REPL-PAUSE stops the process at a point of the copy, and what is done meanwhile counts when it goes on."""
+
+    def pair(self):
+        primary, replica = (Server(*QUICK, *DEBUG) for _ in range(2))
+        for server in (primary, replica):
+            self.addCleanup(server.close)
+        clients = Client(primary.port), Client(replica.port)
+        for client in clients:
+            self.addCleanup(client.close)
+        return primary, replica, *clients
+
+    def stands(self, server):
+        # Before the server is closed, if the test fails.
+        self.addCleanup(lambda: self.go_on(server))
+        wait_until(lambda: set(states(server.process.pid)) == {"T"}, "all its threads stand")
+
+    def go_on(self, server):
+        if server.process.poll() is None:
+            server.process.send_signal(signal.SIGCONT)
+
+    def test_before_the_second_connection(self):
+        primary, replica, p, r = self.pair()
+        p("SET", "k", "v")
+        self.assertEqual(r("DEBUG", "REPL-PAUSE", "before-rdb-channel"), b"OK")
+        r("REPLICAOF", "127.0.0.1", primary.port)
+        self.stands(replica)
+        wait_until(lambda: "state=wait_bgsave" in p.info().get("slave0", ""), "the primary waits")
+        self.go_on(replica)
+        wait_until(lambda: r("GET", "k") == b"v", "it has the copy")
+
+    def test_on_the_primary_when_a_copy_has_begun(self):
+        primary, _, p, r = self.pair()
+        p("SET", "k", "v")
+        p("DEBUG", "REPL-PAUSE", "AFTER-FORK")
+        r("REPLICAOF", "127.0.0.1", primary.port)
+        self.stands(primary)
+        self.go_on(primary)
+        wait_until(lambda: r("GET", "k") == b"v", "it has the copy")
+        self.assertIn("ERR", str(p("DEBUG", "REPL-PAUSE", "somewhere")))
+
+    def test_while_the_stream_beside_the_copy_is_executed(self):
+        primary, replica, p, r = self.pair()
+        p("CONFIG", "SET", "repl-backlog-size", "10mb")
+        p("DEBUG", "POPULATE", 2000, "key", 1000)
+        # It takes two seconds, in which the stream comes.
+        p("CONFIG", "SET", "rdb-key-save-delay", 1000)
+        r("DEBUG", "REPL-PAUSE", "on-streaming-repl-buf")
+        r("REPLICAOF", "127.0.0.1", primary.port)
+        wait_until(lambda: "state=send_bulk_and_stream" in p.info().get("slave0", ""), "the copy has begun")
+        for n in range(20):
+            p("SET", f"w{n}", "x" * 100_000)
+        self.stands(replica)
+        p("CONFIG", "SET", "rdb-key-save-delay", 0)
+        # Both are executed before more of the stream is.
+        r.send(encode("CLIENT", "KILL", "TYPE", "master") + encode("DEBUG", "REPL-PAUSE", "clear"))
+        self.go_on(replica)
+        self.assertEqual((r.reply(), r.reply()), (1, b"OK"))
+        replica.wait_for_log("Master client was freed while streaming")
+        wait_until(lambda: caught_up(primary.port, replica.port), "the next link goes on")
+        self.assertEqual(everything(primary.port), everything(replica.port))
+        self.assertEqual(p.info("stats")["sync_full"], "1")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ use replication::link::{Channel, Link, Settings};
 use super::follower::{Follower, dial, read, write_out};
 use super::reports::Reports;
 use super::{INPUT, Primary, TICK};
+use crate::pause::{self, Point};
 
 /// How often the first connection is read before the thread looks for something else to do.
 const READS: usize = 64;
@@ -82,7 +83,14 @@ impl Follower<'_> {
         if self.stops() || reports.failed {
             return Err("the link has ended while its copy came".into());
         }
-        let meanwhile = || hold(engine, primary, &mut input, (&mut *wire, link, reports));
+        let meanwhile = || {
+            let had_failed = reports.failed;
+            hold(engine, primary, &mut input, (&mut *wire, link, reports));
+            if reports.failed && !had_failed {
+                log!(engine.log, Notice, "Aborting rdb channel sync while loading the RDB.");
+                log!(engine.log, Notice, "After loading RDB, replica will try psync with master.");
+            }
+        };
         let offset = self.load_copy(&mut copy, meanwhile)?;
         link.copied(offset, self.now());
         self.has_loaded();
@@ -102,7 +110,7 @@ impl Follower<'_> {
         log!(
             engine.log,
             Notice,
-            "MASTER <-> REPLICA sync: {} bytes of the stream came meanwhile",
+            "MASTER <-> REPLICA sync: Starting to stream replication buffer into the db ({} bytes).",
             left
         );
         for piece in held.chunks(INPUT) {
@@ -118,6 +126,14 @@ impl Follower<'_> {
             link.was_busy(self.now());
             link.tick(self.now(), &mut |e| reports.take(engine, e));
             self.send(wire, link, reports);
+            pause::stop_link_at(engine, Point::OnStreamingReplBuf);
+        }
+        if self.stops() || reports.failed {
+            log!(
+                engine.log,
+                Warning,
+                "Master client was freed while streaming accumulated replication data to db."
+            );
         }
         Ok(())
     }
@@ -144,6 +160,15 @@ fn hold(
     write_out(engine, wire, link, reports);
     for _ in 0..READS {
         if reports.stream.len() as u64 >= max {
+            if !std::mem::replace(&mut reports.told_limit, true) {
+                log!(
+                    engine.log,
+                    Notice,
+                    "Replication buffer limit has been reached ({} bytes), stopped buffering replication \
+                     stream. Further accumulation may occur on master side.",
+                    max
+                );
+            }
             std::thread::sleep(TICK);
             break;
         }
@@ -176,6 +201,7 @@ impl Fetch<'_> {
         tell: &Sender<Position>,
     ) -> Result<(Reports, Box<dyn Wire>), String> {
         let Self { engine, primary, gives_up } = self;
+        pause::stop_at(engine, Point::BeforeRdbChannel);
         let Some(mut wire) = dial(engine, primary) else {
             return Err("there is no second connection for the copy".into());
         };

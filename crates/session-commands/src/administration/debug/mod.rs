@@ -22,8 +22,10 @@ use durable::snapshots;
 use engine::commit;
 use engine::log;
 use engine::random_repl_id;
-use engine::{Call, SessionCommand};
+use engine::{Call, Engine, SessionCommand};
 use engine::{Job, Message};
+use replicator::Replicator;
+use replicator::pause::Point;
 
 pub(crate) static DEBUG: SessionCommand = super::command(
     Row {
@@ -120,6 +122,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
         ("set-disable-deny-scripts", 3) => {
             engine.scripts.allow_all.store(switch(args, 2), Relaxed);
         }
+        ("repl-pause", 3) if pauses_replication(engine, &args[2]) => {}
         ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
             durable::journal::reload(engine, call.thread).map_err(|why| {
@@ -136,6 +139,17 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     }
     reply.ok();
     Ok(())
+}
+
+/// DEBUG REPL-PAUSE: has the process stop itself at a point of full copies. Returns whether there is such a point.
+fn pauses_replication(engine: &Engine, word: &[u8]) -> bool {
+    let pauses = &Replicator::of(engine).pauses;
+    match Point::parse(word) {
+        Some(point) => pauses.add(point),
+        None if word.eq_ignore_ascii_case(b"clear") => pauses.clear(),
+        None => return false,
+    }
+    true
 }
 
 /// DEBUG RELOAD: a snapshot, written and read again; no client sees anything in between.
@@ -207,6 +221,8 @@ const HELP: &[&str] = &[
     "RELOAD [MERGE] [NOFLUSH] [NOSAVE]",
     "    Saves a snapshot and loads it: without saving (NOSAVE), into the data that is there (NOFLUSH),",
     "    in the place of keys that are there (MERGE).",
+    "REPL-PAUSE <clear|after-fork|before-rdb-channel|on-streaming-repl-buf>",
+    "    Stops the process (SIGSTOP) at this point of a full copy, until it gets SIGCONT.",
     "REPLYBUFFER PEAK-RESET-TIME <never|reset|ms>",
     "REPLYBUFFER RESIZING <0|1>",
     "    Has no effect: replies share one buffer per thread.",
