@@ -242,3 +242,45 @@ pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result
 pub fn names_of(certificate: &CertificateDer<'_>) -> Result<Names, String> {
     parse(certificate).map(|fields| fields.names)
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair};
+    use rustls::pki_types::CertificateDer;
+
+    use super::names_of;
+
+    fn certificate() -> CertificateDer<'static> {
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.distinguished_name.remove(DnType::CommonName);
+        params.distinguished_name.push(DnType::OrganizationName, "Birds");
+        params.distinguished_name.push(DnType::CommonName, "swift");
+        params.distinguished_name.push(DnType::CountryName, "PT");
+        let key = KeyPair::generate().expect("a key");
+        params.self_signed(&key).expect("signed").der().clone()
+    }
+
+    #[test]
+    fn the_common_name_is_found_among_others() {
+        assert_eq!(names_of(&certificate()).expect("names").common, ["swift"]);
+    }
+
+    #[test]
+    fn a_cut_or_changed_certificate_is_refused_or_read() {
+        let whole = certificate();
+        for end in 0..whole.len() {
+            let cut = CertificateDer::from(&whole[..end]);
+            assert!(names_of(&cut).is_err(), "{end} bytes");
+        }
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut changed = whole.to_vec();
+                changed[at] ^= 1 << bit;
+                // Either is right, but it must return.
+                let _ = names_of(&CertificateDer::from(changed));
+            }
+        }
+        let longer = [&whole[..], &[0]].concat();
+        assert!(names_of(&CertificateDer::from(longer)).is_err());
+    }
+}
