@@ -10,16 +10,12 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
 
-use observe::stats::bump;
 use parking_lot::{Mutex, RwLock};
 use pubsub::Receiver;
 use store::Waiter;
 
 use crate::acl::User;
-use crate::engine::Engine;
-use crate::mailbox::Message;
 use crate::shares::{Share, Sum};
-use crate::thread::Thread;
 
 /// The two addresses of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,7 +248,7 @@ impl Client {
     }
 
     /// Notes that it is to be closed, for its thread to see. Returns false when it was noted before.
-    fn mark_closing(&self) -> bool {
+    pub(crate) fn mark_closing(&self) -> bool {
         !self.closing.swap(true, Relaxed)
     }
 
@@ -277,9 +273,9 @@ const LOOKED_AT: u64 = 32 * 1024;
 
 /// A connection that has been taken off the list.
 pub(crate) struct Evicted {
-    client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
     /// It was being closed already.
-    was_closing: bool,
+    pub(crate) was_closing: bool,
 }
 
 /// All connections by number.
@@ -370,55 +366,5 @@ impl Clients {
     /// All of them, oldest first.
     pub fn all(&self) -> Vec<Arc<Client>> {
         self.map.lock().values().cloned().collect()
-    }
-}
-
-impl Engine {
-    /// Has its thread close a connection, after its pending output. Returns false when that was asked for
-    /// before. A session closes its own connection by itself (`Session::closing`).
-    pub fn close(&self, client: &Client) -> bool {
-        let first = client.mark_closing();
-        if first {
-            self.post(client.thread, Message::Close(client.id));
-        }
-        first
-    }
-}
-
-impl Thread {
-    /// Enforces `maxmemory-clients` when the memory of `client` may have changed. Returns whether it is
-    /// among those that have to go; all others are notified.
-    #[inline]
-    pub fn evict_clients(&mut self, engine: &Engine, client: &Client) -> bool {
-        // The batch may have been CONFIG SET.
-        self.refresh(&engine.config);
-        if self.hot.clients_max == 0 {
-            return false;
-        }
-        let over = engine.clients.account(client) > self.hot.clients_max;
-        (over || self.recount_clients) && self.evict_largest(engine, client)
-    }
-
-    #[cold]
-    fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
-        self.recount_clients = false;
-        let look = engine.on_look.read().clone();
-        let evicted = engine.clients.evict(self.hot.clients_max, look.as_ref());
-        for Evicted { client: c, was_closing } in &evicted {
-            if !was_closing {
-                bump(&self.worker.stats.evicted_clients, 1);
-                crate::log!(
-                    engine.log,
-                    Notice,
-                    "Evicting client: id={} addr={}",
-                    c.id,
-                    c.endpoint.peer
-                );
-            }
-            if c.id != client.id {
-                engine.post(c.thread, Message::Close(c.id));
-            }
-        }
-        evicted.iter().any(|e| e.client.id == client.id)
     }
 }

@@ -10,8 +10,8 @@ use resp::Args;
 use store::Db;
 use stream::{Lane, Unit};
 
-use crate::engine::Engine;
-use crate::pubsub::{self, Local};
+use crate::engine::{Engine, Local};
+use crate::pubsub::notify;
 use crate::table::Cmd;
 use crate::thread::Thread;
 
@@ -64,7 +64,7 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Opt
             if event.is_change() {
                 engine.tracking.invalidate(engine, local, by, &event.key);
             }
-            pubsub::notify(engine, local, event);
+            notify(&engine.pubsub, engine, local, event);
         }
     }
     if db.cx.effects.flushed {

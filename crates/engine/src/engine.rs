@@ -103,6 +103,9 @@ pub struct Worker {
     pub wake_request: persist::journal::WakeRequest,
 }
 
+/// One thread's half of publishing and subscribing.
+pub(crate) type Local = ::pubsub::Local<Worker>;
+
 /// See the module's text.
 pub struct Engine {
     /// All data.

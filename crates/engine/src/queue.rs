@@ -8,51 +8,23 @@
 //! WATCH registers in the shards of its keys; a command that changes one of them marks the watch
 //! there, under the same lock.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::{Flags, Group, Scope, Traits};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply, Span};
-use store::{Db, Key, ShardSet, Watch};
+use store::{Db, Key};
 
 use crate::commit::commit;
 use crate::dispatch::shards_of;
 use crate::engine::Engine;
 use crate::exec::{Policy, Request};
+use crate::queued::{Multi, Queued};
 use crate::session::Session;
 use crate::table::{Call, Cmd, Run};
 use crate::thread::Thread;
 
-/// The commands that a session has queued since MULTI.
-#[derive(Default)]
-pub struct Multi {
-    queue: Vec<Queued>,
-    /// A command was refused: EXEC will be, too.
-    pub(crate) failed: bool,
-    /// Flags of all queued commands together.
-    pub(crate) flags: Flags,
-    /// Of the flags that allow a command, those that some queued command lacks.
-    pub(crate) lacks: Flags,
-    /// Shards of their keys.
-    shards: ShardSet,
-    /// One of them needs every shard.
-    all: bool,
-    /// Bytes of their arguments.
-    pub(crate) bytes: usize,
-}
-
-struct Queued {
-    command: u16,
-    args: Vec<Vec<u8>>,
-}
-
 impl Multi {
-    /// The queued commands: their numbers and arguments.
-    pub(crate) fn commands(&self) -> impl Iterator<Item = (u16, &[Vec<u8>])> {
-        self.queue.iter().map(|q| (q.command, q.args.as_slice()))
-    }
-
     /// Adds a command that may run; `flags` say more about it than its row where it runs a script.
     /// Returns the bytes that it takes.
     pub(crate) fn queue(
@@ -87,14 +59,6 @@ impl Multi {
         self.queue.push(Queued { command, args });
         bytes + size_of::<Queued>()
     }
-}
-
-/// The keys that a session watches.
-#[derive(Default)]
-pub(crate) struct Watching {
-    flag: Arc<Watch>,
-    /// Database and key.
-    keys: Vec<(usize, Vec<u8>)>,
 }
 
 /// Bytes that a watched key takes besides its name: here, and in its shard.

@@ -7,10 +7,9 @@ use resp::Proto;
 use store::Waiter;
 
 use crate::acl::User;
-use crate::clients::{Client, Endpoint};
-use crate::engine::Engine;
+use crate::clients::Client;
 use crate::feed::Feed;
-use crate::queue::{Multi, Watching};
+use crate::queued::{Multi, Watching};
 use crate::take_input::TakeInput;
 use crate::tracking::Tracker;
 
@@ -87,26 +86,7 @@ pub struct Deferred {
 }
 
 impl Session {
-    /// A new connection on `thread`.
-    pub fn new(engine: &Engine, thread: usize, endpoint: Endpoint) -> Self {
-        let user = engine.acl.default_user();
-        let now = engine.clock.wall_ms() as i64;
-        let client = engine.clients.add(thread, endpoint, now, user);
-        Self::over(client, Arc::clone(user), engine.acl.is_open())
-    }
-
-    /// A session of the server itself on `thread`, which no list shows.
-    pub fn inner(engine: &Engine, thread: usize) -> Self {
-        let nowhere = String::new;
-        let endpoint =
-            Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
-        let now = engine.clock.wall_ms() as i64;
-        let user = engine.acl.server();
-        let client = Client::new(0, thread, endpoint, now, Arc::clone(user));
-        Self::over(Arc::new(client), Arc::clone(user), true)
-    }
-
-    fn over(client: Arc<Client>, user: Arc<User>, authenticated: bool) -> Self {
+    pub(crate) fn over(client: Arc<Client>, user: Arc<User>, authenticated: bool) -> Self {
         client.authenticated.store(authenticated, Relaxed);
         Self {
             client,
@@ -132,23 +112,6 @@ impl Session {
             blocked: None,
             feed: None,
         }
-    }
-
-    /// Back to how it began (RESET). The caller has ended its transaction and its watches.
-    pub fn reset(&mut self, engine: &Engine) {
-        if self.monitor {
-            engine.monitors.remove(&engine.attention, self.client.id);
-        }
-        self.monitor = false;
-        self.client.monitor.store(false, Relaxed);
-        self.select(0);
-        self.set_proto(Proto::V2);
-        self.reply = ReplyMode::On;
-        self.set_no_touch(false);
-        self.client.no_evict.store(false, Relaxed);
-        self.set_user(Arc::clone(engine.acl.default_user()));
-        self.set_authenticated(engine.acl.is_open());
-        self.client.set_name(String::new());
     }
 
     /// SELECT.
@@ -191,13 +154,6 @@ impl Session {
     pub fn set_authenticated(&mut self, yes: bool) {
         self.authenticated = yes;
         self.client.authenticated.store(yes, Relaxed);
-    }
-
-    /// Whether commands are refused until the client authenticates. When the password is removed, no
-    /// client needs one; when one is set, authenticated clients stay authenticated.
-    #[inline]
-    pub fn needs_auth(&self, engine: &Engine) -> bool {
-        !self.authenticated && !engine.acl.is_open()
     }
 
     /// CLIENT NO-TOUCH.

@@ -6,8 +6,7 @@ use std::sync::Arc;
 pub use ::pubsub::tracking::{FORGET_AT_ONCE, Pages, Tracker, Tracking, Watcher};
 use resp::Args;
 
-use crate::engine::Engine;
-use crate::pubsub::Local;
+use crate::engine::{Engine, Local};
 use crate::session::Session;
 use crate::table::Cmd;
 use crate::thread::Thread;

@@ -21,7 +21,7 @@ use signal_hook::iterator::Signals;
 #[global_allocator]
 static ALLOCATOR: apus::Allocator = apus::ALLOCATOR;
 
-const COMMANDS: [(&str, &str); 11] = [
+const COMMANDS: [(&str, &str); 12] = [
     ("serve [FILE] [--option value ...]", "run the server; options are those of redis.conf"),
     ("bench kv [--help | OPTIONS]", "drive any RESP server and measure it"),
     ("bench pubsub [--help | OPTIONS]", "publish to subscribers of any RESP server and measure it"),
@@ -29,6 +29,7 @@ const COMMANDS: [(&str, &str); 11] = [
         "bench live [--help | OPTIONS]",
         "publish to live channels, of Apus or Centrifugo, and measure",
     ),
+    ("bench http [--help | OPTIONS]", "ask for pages of any web server and measure it"),
     ("bench log [--help | OPTIONS]", "drive an event log and measure it"),
     ("log COMMAND [--help]", "maintain topics on disk: create, append, verify, repair …"),
     ("site COMMAND [--help]", "a site for the web port: new, check, push into a server, pull"),

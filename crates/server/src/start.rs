@@ -145,6 +145,10 @@ impl Builder {
         if port != 0 {
             let bound = bind_tcp(&c.list(Id::WebBind), port, backlog)
                 .map_err(|e| io::Error::new(e.kind(), format!("web-port: {e}")))?;
+            let scheme = if c.flag(Id::WebTls) { "https" } else { "http" };
+            for address in bound.iter().filter_map(|listener| listener.local_addr().ok()) {
+                log!(log, Notice, "Web on {}://{}", scheme, address);
+            }
             self.bound.extend(bound.into_iter().map(Bound::Web));
         }
         if self.bound.is_empty() {

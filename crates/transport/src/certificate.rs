@@ -8,8 +8,9 @@ use rustls::RootCertStore;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
-use x509_cert::Certificate;
-use x509_cert::der::{Decode, Encode};
+use spki::ObjectIdentifier;
+use spki::der::asn1::{AnyRef, GeneralizedTime, UtcTime};
+use spki::der::{DateTime, Decode, Reader, Result as DerResult, SliceReader, Tag, Tagged};
 
 use crate::{Error, provider};
 
@@ -154,8 +155,69 @@ pub fn authorities(file: Option<&Path>, dir: Option<&Path>) -> Result<RootCertSt
     Ok(store)
 }
 
-fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, String> {
-    Certificate::from_der(certificate).map_err(|e| format!("damaged certificate: {e}"))
+/// What a certificate says of itself (RFC 5280, 4.1).
+struct Fields {
+    not_before: DateTime,
+    not_after: DateTime,
+    names: Names,
+}
+
+fn parse(certificate: &CertificateDer<'_>) -> Result<Fields, String> {
+    fields(certificate).map_err(|e| format!("damaged certificate: {e}"))
+}
+
+/// Reads the fields up to the subject; those behind it are only passed over.
+fn fields(certificate: &[u8]) -> DerResult<Fields> {
+    AnyRef::from_der(certificate)?.sequence(|certificate| {
+        let fields = certificate.sequence(|fields| {
+            if fields.peek_tag()?.is_context_specific() {
+                AnyRef::decode(fields)?; // the version
+            }
+            for _ in ["serial number", "algorithm of the signature", "issuer"] {
+                AnyRef::decode(fields)?;
+            }
+            let (not_before, not_after) = fields.sequence(|v| Ok((time(v)?, time(v)?)))?;
+            let names = subject(fields)?;
+            while !fields.is_finished() {
+                AnyRef::decode(fields)?;
+            }
+            Ok(Fields { not_before, not_after, names })
+        })?;
+        for _ in ["algorithm of the signature", "signature"] {
+            AnyRef::decode(certificate)?;
+        }
+        Ok(fields)
+    })
+}
+
+fn time<'a>(reader: &mut impl Reader<'a>) -> DerResult<DateTime> {
+    if reader.peek_tag()? == Tag::UtcTime {
+        return UtcTime::decode(reader).map(|t| t.to_date_time());
+    }
+    GeneralizedTime::decode(reader).map(|t| t.to_date_time())
+}
+
+/// The names of a subject: a sequence of sets of pairs.
+fn subject<'a>(reader: &mut impl Reader<'a>) -> DerResult<Names> {
+    const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+    reader.sequence(|sets| {
+        let mut names = Names::default();
+        while !sets.is_finished() {
+            let set = AnyRef::decode(sets)?;
+            set.tag().assert_eq(Tag::Set)?;
+            let mut pairs = SliceReader::new(set.value())?;
+            while !pairs.is_finished() {
+                let (kind, value) = pairs.sequence(|pair| {
+                    Ok((ObjectIdentifier::decode(pair)?, AnyRef::decode(pair)?.value().to_vec()))
+                })?;
+                if kind == COMMON_NAME {
+                    // A name in another alphabet than UTF-8 or a part of it is no user's.
+                    names.common.extend(String::from_utf8(value).ok());
+                }
+            }
+        }
+        Ok(names)
+    })
 }
 
 /// Whether a certificate is valid at `now`.
@@ -163,12 +225,12 @@ fn parse(certificate: &CertificateDer<'_>) -> Result<Certificate, String> {
 /// # Errors
 /// It is not; the text says why.
 pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<(), String> {
-    let validity = parse(certificate)?.tbs_certificate.validity;
-    if now > validity.not_after.to_system_time() {
-        return Err(format!("the certificate has expired on {}", validity.not_after));
+    let Fields { not_before, not_after, .. } = parse(certificate)?;
+    if now > not_after.to_system_time() {
+        return Err(format!("the certificate has expired on {not_after}"));
     }
-    if now < validity.not_before.to_system_time() {
-        return Err(format!("the certificate is not valid before {}", validity.not_before));
+    if now < not_before.to_system_time() {
+        return Err(format!("the certificate is not valid before {not_before}"));
     }
     Ok(())
 }
@@ -178,20 +240,47 @@ pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result
 /// # Errors
 /// It is damaged.
 pub fn names_of(certificate: &CertificateDer<'_>) -> Result<Names, String> {
-    const COMMON_NAME: &str = "2.5.4.3";
-    let parsed = parse(certificate)?;
-    let mut names = Names::default();
-    for part in parsed.tbs_certificate.subject.0.iter().flat_map(|set| set.0.iter()) {
-        if part.oid.to_string() != COMMON_NAME {
-            continue;
-        }
-        // A name in another alphabet than UTF-8 or a part of it is no user's.
-        let text = part
-            .value
-            .to_der()
-            .ok()
-            .and_then(|_| String::from_utf8(part.value.value().to_vec()).ok());
-        names.common.extend(text);
+    parse(certificate).map(|fields| fields.names)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, KeyPair};
+    use rustls::pki_types::CertificateDer;
+
+    use super::names_of;
+
+    fn certificate() -> CertificateDer<'static> {
+        let mut params = CertificateParams::new(Vec::new()).expect("parameters");
+        params.distinguished_name.remove(DnType::CommonName);
+        params.distinguished_name.push(DnType::OrganizationName, "Birds");
+        params.distinguished_name.push(DnType::CommonName, "swift");
+        params.distinguished_name.push(DnType::CountryName, "PT");
+        let key = KeyPair::generate().expect("a key");
+        params.self_signed(&key).expect("signed").der().clone()
     }
-    Ok(names)
+
+    #[test]
+    fn the_common_name_is_found_among_others() {
+        assert_eq!(names_of(&certificate()).expect("names").common, ["swift"]);
+    }
+
+    #[test]
+    fn a_cut_or_changed_certificate_is_refused_or_read() {
+        let whole = certificate();
+        for end in 0..whole.len() {
+            let cut = CertificateDer::from(&whole[..end]);
+            assert!(names_of(&cut).is_err(), "{end} bytes");
+        }
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut changed = whole.to_vec();
+                changed[at] ^= 1 << bit;
+                // Either is right, but it must return.
+                let _ = names_of(&CertificateDer::from(changed));
+            }
+        }
+        let longer = [&whole[..], &[0]].concat();
+        assert!(names_of(&CertificateDer::from(longer)).is_err());
+    }
 }

@@ -175,11 +175,8 @@ fn commands<R: Read>(
             loading.reached(before + reader.offset(), player.commands);
             loading.tell(&engine.log, engine.clock.wall_ms() as i64, &path.display());
         }
-        let words: Vec<Vec<u8>> = match reader.next(&mut spans) {
-            Ok(Some(bytes)) => spans
-                .iter()
-                .map(|(at, n)| bytes.get(*at..*at + *n).unwrap_or_default().to_vec())
-                .collect(),
+        let words = match reader.next(&mut spans) {
+            Ok(Some(bytes)) => words_of(bytes, &spans),
             Ok(None) if open.is_some() => break Stop::Truncated(whole),
             Ok(None) => return Ok(()),
             Err(stop) => break stop,
@@ -204,20 +201,24 @@ fn commands<R: Read>(
             player.play_one(db, words).map_err(refuse)?;
         }
     };
-    match stop {
-        Stop::Truncated(_) if truncated => {
-            log!(
-                engine.log,
-                Warning,
-                "{} ends in the middle of a command: the {} bytes from offset {} on are not loaded",
-                shown,
-                len.saturating_sub(whole),
-                whole
-            );
-            Ok(())
-        }
-        stop => Err(refusal(&stop, &shown, whole)),
+    if !(truncated && matches!(stop, Stop::Truncated(_))) {
+        return Err(refusal(&stop, &shown, whole));
     }
+    log!(
+        engine.log,
+        Warning,
+        "{} ends in the middle of a command: the {} bytes from offset {} on are not loaded",
+        shown,
+        len.saturating_sub(whole),
+        whole
+    );
+    Ok(())
+}
+
+/// The words of a command, each of which is so many bytes from a place on.
+fn words_of(bytes: &[u8], spans: &[(usize, usize)]) -> Vec<Vec<u8>> {
+    let word = |(at, n): &(usize, usize)| bytes.get(*at..*at + *n).unwrap_or_default().to_vec();
+    spans.iter().map(word).collect()
 }
 
 /// The database that SELECT names, if there is one.

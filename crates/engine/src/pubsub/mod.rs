@@ -20,9 +20,6 @@ use crate::engine::{Engine, Worker};
 use crate::session::{ReplyMode, Session};
 use crate::thread::Thread;
 
-/// One thread's half.
-pub(crate) type Local = ::pubsub::Local<Worker>;
-
 impl Peer for Worker {
     #[inline]
     fn inbox(&self) -> &Inbox {

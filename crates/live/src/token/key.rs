@@ -5,9 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use p521::ecdsa::signature::Verifier as _;
 use ring::signature::{self, UnparsedPublicKey};
-use x509_cert::der::asn1::{ObjectIdentifier, UintRef};
-use x509_cert::der::{Decode as _, Encode as _, Reader as _, SliceReader};
-use x509_cert::spki::SubjectPublicKeyInfoOwned;
+use spki::SubjectPublicKeyInfoOwned;
+use spki::der::asn1::{AnyRef, ObjectIdentifier, UintRef};
+use spki::der::{Decode as _, Encode as _, Reader as _, Result as DerResult, SliceReader};
 
 /// An algorithm that a token may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +95,7 @@ impl Key {
     pub fn from_pem(text: &str) -> Result<Self, String> {
         let der = pem(text).ok_or("it is not PEM")?;
         let info = SubjectPublicKeyInfoOwned::from_der(&der)
-            .or_else(|error| {
-                x509_cert::Certificate::from_der(&der)
-                    .map(|certificate| certificate.tbs_certificate.subject_public_key_info)
-                    .map_err(|_| error)
-            })
+            .or_else(|error| key_of_certificate(&der).map_err(|_| error))
             .map_err(|error| format!("it is neither a public key nor a certificate: {error}"))?;
         Self::from_info(&info)
     }
@@ -265,8 +261,33 @@ impl Key {
     }
 }
 
+/// The public key in a certificate (RFC 5280, 4.1). The fields around it are only passed over.
+fn key_of_certificate(der: &[u8]) -> DerResult<SubjectPublicKeyInfoOwned> {
+    AnyRef::from_der(der)?.sequence(|certificate| {
+        let info = certificate.sequence(|fields| {
+            if fields.peek_tag()?.is_context_specific() {
+                AnyRef::decode(fields)?; // the version
+            }
+            for _ in
+                ["serial number", "algorithm of the signature", "issuer", "validity", "subject"]
+            {
+                AnyRef::decode(fields)?;
+            }
+            let info = SubjectPublicKeyInfoOwned::decode(fields)?;
+            while !fields.is_finished() {
+                AnyRef::decode(fields)?;
+            }
+            Ok(info)
+        })?;
+        for _ in ["algorithm of the signature", "signature"] {
+            AnyRef::decode(certificate)?;
+        }
+        Ok(info)
+    })
+}
+
 /// Modulus and exponent of PKCS #1's `RSAPublicKey` (RFC 8017, A.1.1).
-fn rsa_numbers(der: &[u8]) -> Result<(Vec<u8>, Vec<u8>), x509_cert::der::Error> {
+fn rsa_numbers(der: &[u8]) -> DerResult<(Vec<u8>, Vec<u8>)> {
     let mut reader = SliceReader::new(der)?;
     reader.sequence(|reader| {
         let n = UintRef::decode(reader)?.as_bytes().to_vec();

@@ -236,36 +236,11 @@ impl Inner {
             if judged.fresh.is_empty() {
                 return self.answers(&judged, None, inputs);
             }
-            let extent = work.log.extent();
-            let mut stamp = Stamp {
-                first_offset: extent.next,
-                // Time stands still rather than going back.
-                now_us: (self.clock)().max(extent.latest_us),
-                writer: self.writer,
-                compression: settings.compression,
-                synced: settings.sync,
-            };
-            let bytes = judged.fresh.iter().map(|i| i.bytes()).sum();
-            let producers = &work.producers;
-            let lead = match work.log.reserve(bytes, &settings, &|| producers.encode()) {
-                Ok(lead) => lead,
-                Err(e) => {
-                    self.counters.storage_errors.fetch_add(1, Relaxed);
-                    return all(e);
-                }
-            };
-            let ready = prepared.take().filter(|p| {
-                // It took its time from the clock a little earlier.
-                let same = Stamp { now_us: p.stamp.now_us, ..stamp } == p.stamp;
-                let whole = judged.fresh.len() == inputs.len();
-                same && whole && p.lead == lead && p.stamp.now_us >= extent.latest_us
-            });
-            let mut group = match ready {
-                Some(p) => {
-                    stamp = p.stamp;
-                    p.group
-                }
-                None => Group::build(&self.pool, lead, &judged.fresh, stamp),
+            let whole = judged.fresh.len() == inputs.len();
+            let prepared = prepared.take().filter(|_| whole);
+            let (mut group, stamp) = match self.lay_out(work, &judged.fresh, &settings, prepared) {
+                Ok(laid) => laid,
+                Err(e) => return all(e),
             };
             if written.is_none() {
                 *written = Some(self.begin_write(t, work, &mut group, stamp.now_us));
@@ -297,6 +272,40 @@ impl Inner {
             }
         }
         all(Error::Busy { retry_ms: RETRY_MS })
+    }
+
+    /// The group of these inputs, behind the last one that is stored: the one that was prepared of them, if it still
+    /// fits there.
+    fn lay_out(
+        &self,
+        work: &Work,
+        inputs: &[&Input],
+        settings: &Settings,
+        prepared: Option<Prepared>,
+    ) -> Result<(Group, Stamp)> {
+        let extent = work.log.extent();
+        let stamp = Stamp {
+            first_offset: extent.next,
+            // Time stands still rather than going back.
+            now_us: (self.clock)().max(extent.latest_us),
+            writer: self.writer,
+            compression: settings.compression,
+            synced: settings.sync,
+        };
+        let bytes = inputs.iter().map(|i| i.bytes()).sum();
+        let lead = work.log.reserve(bytes, settings, &|| work.producers.encode());
+        let lead = lead.inspect_err(|_| {
+            self.counters.storage_errors.fetch_add(1, Relaxed);
+        })?;
+        let fits = |p: &Prepared| {
+            // It took its time from the clock a little earlier.
+            let same = Stamp { now_us: p.stamp.now_us, ..stamp } == p.stamp;
+            same && p.lead == lead && p.stamp.now_us >= extent.latest_us
+        };
+        Ok(match prepared.filter(fits) {
+            Some(p) => (p.group, p.stamp),
+            None => (Group::build(&self.pool, lead, inputs, stamp), stamp),
+        })
     }
 
     fn answers(

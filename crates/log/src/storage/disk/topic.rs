@@ -352,17 +352,7 @@ impl DiskTopic {
             )));
         }
         if let Some(gap) = &found.cut {
-            let file = File::options().write(true).open(&path).map_err(files::at(&path))?;
-            let cut = file.metadata().map_err(files::at(&path))?.len().saturating_sub(found.end);
-            file.set_len(found.end).and_then(|()| file.sync_all()).map_err(files::at(&path))?;
-            tell(&format!(
-                "topic '{}': cut {cut} bytes of an unfinished write off {} at byte {} (offset {}: {})",
-                self.name,
-                path.display(),
-                found.end,
-                gap.offset,
-                gap.why
-            ));
+            self.cut(&path, found.end, gap, tell)?;
         }
         let first = last.first;
         last.end = found.end;
@@ -371,18 +361,8 @@ impl DiskTopic {
         state.latest_us = found.latest_us;
         if found.latest_us == 0 {
             // An empty one behind others: its predecessor knows.
-            let before = state.segments.len().checked_sub(2).map(|i| state.segments[i].clone());
-            if let Some(s) = before {
-                let path = path_of(&self.dir, s.first);
-                match File::open(&path) {
-                    Ok(file) => {
-                        let found = content((&file, &path, &self.pool), s.first, false, 0)?;
-                        state.latest_us = found.latest_us;
-                    }
-                    // Reading there tells that it is missing.
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(e) => return Err(files::at(&path)(e)),
-                }
+            if let Some(before) = state.segments.len().checked_sub(2) {
+                state.latest_us = self.latest_us(state.segments[before].first)?;
             }
         }
         drop(state);
@@ -391,6 +371,32 @@ impl DiskTopic {
         }
         *self.numbered.lock() = Some(found.numbered);
         Ok(())
+    }
+
+    /// Cuts an unfinished write off a segment, whose batches end at byte `end`.
+    fn cut(&self, path: &Path, end: u64, gap: &Gap, tell: &dyn Fn(&str)) -> Result<()> {
+        let file = File::options().write(true).open(path).map_err(files::at(path))?;
+        let cut = file.metadata().map_err(files::at(path))?.len().saturating_sub(end);
+        file.set_len(end).and_then(|()| file.sync_all()).map_err(files::at(path))?;
+        tell(&format!(
+            "topic '{}': cut {cut} bytes of an unfinished write off {} at byte {end} (offset {}: {})",
+            self.name,
+            path.display(),
+            gap.offset,
+            gap.why
+        ));
+        Ok(())
+    }
+
+    /// When the last batch of the segment that begins with offset `first` was appended; 0 if the segment is missing,
+    /// which reading there tells.
+    fn latest_us(&self, first: u64) -> Result<u64> {
+        let path = path_of(&self.dir, first);
+        match File::open(&path) {
+            Ok(file) => Ok(content((&file, &path, &self.pool), first, false, 0)?.latest_us),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(e) => Err(files::at(&path)(e)),
+        }
     }
 
     fn damage(&self, first: u64, gap: &Gap) -> Damage {

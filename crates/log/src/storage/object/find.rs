@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::cache::Copy;
+use super::end::Tail;
 use super::map::{KnownObject, Reader};
 use super::topic::{ObjectTopic, State};
 use super::{Shared, names};
@@ -51,6 +52,16 @@ impl ObjectTopic {
         let after = first.checked_sub(1).map(|before| self.object(before));
         let found = self.shared.remote.list(&names::log(&self.data), after.as_ref(), max)?;
         Ok(found.iter().filter_map(|l| Some((names::first_of(&l.path)?, l.size))).collect())
+    }
+
+    /// Makes up for a head that cannot be read: the topic begins with the first object that is there, and all that
+    /// the head says besides is found by reading on from there. Returns the offset.
+    pub(super) fn without_head(&self, tail: &mut Tail) -> Result<u64> {
+        let first = self.listed_from(0, 1)?.first().map_or(0, |(first, _)| *first);
+        let mut state = self.state.lock();
+        (state.first, state.next) = (first, first);
+        (tail.head.first, tail.head.at) = (first, first);
+        Ok(first)
     }
 
     /// Where the object behind the one that begins with `first` begins, as far as a listing shows it.

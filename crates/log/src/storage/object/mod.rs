@@ -522,18 +522,12 @@ impl Storage for Objects {
         };
         let mut tail = log.tail.lock();
         if damaged {
-            // Everything except the first offset can be found by reading the topic; the first present
-            // object gives that offset.
-            let first = log.listed_from(0, 1)?.first().map_or(0, |(first, _)| *first);
+            let first = log.without_head(&mut tail)?;
             tell(&format!(
                 "topic '{topic}': {} is damaged; all of the topic is read to make up for it, \
                  beginning with offset {first}",
                 self.shared.remote.shown(&path)
             ));
-            let mut state = log.state.lock();
-            (state.first, state.next) = (first, first);
-            drop(state);
-            (tail.head.first, tail.head.at) = (first, first);
         }
         let mut numbered = Vec::new();
         match log.catch_up_behind(&mut tail, &mut numbered) {

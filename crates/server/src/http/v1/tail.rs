@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::log::storage::Want;
-use ::log::{Error, Start};
+use ::log::{Error, Permit, Start};
 use engine::acl::Caller;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, HeaderValue};
@@ -56,6 +56,57 @@ pub(super) async fn tail(
     Ok(consume::group(respond(StatusCode::OK, kind, Reply::stream(rx)), new))
 }
 
+/// What a look at the topic has come to.
+enum Look {
+    /// Something was there, or will be in a moment: to be looked at again.
+    Again,
+    /// Nothing has come for as long as the client waits.
+    Over,
+    /// Text to be sent, with the memory that its records take, and the offset behind it.
+    Text(String, Option<Permit>, Result<u64, Error>),
+}
+
+/// Reads records from an offset on. If there are none, waits for them for `left`, or for so long that a sign of life
+/// is due.
+async fn look(
+    state: &Arc<State>,
+    (topic, mut offset): (&str, u64),
+    events: bool,
+    left: Option<Duration>,
+) -> Look {
+    let mut text = String::new();
+    match fetch_with_permit(state, topic, Want::from(offset, u64::MAX, BYTES)).await {
+        Ok((fetched, room)) => {
+            let next = consume::lines(&fetched, offset, u64::MAX, |line| {
+                if events {
+                    text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
+                    offset += 1;
+                } else {
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+            });
+            Look::Text(text, Some(room), next)
+        }
+        // Other readers take their time.
+        Err(Error::Busy { .. }) => Look::Again,
+        Err(Error::OutOfBounds { next, .. }) if offset >= next => {
+            match wait(state, topic, offset, left.unwrap_or(QUIET).min(QUIET)).await {
+                Ok(true) => Look::Again,
+                Ok(false) if left.is_some_and(|left| left <= QUIET) => Look::Over,
+                Ok(false) => {
+                    text.push_str(if events { ":\n\n" } else { "\n" });
+                    Look::Text(text, None, Ok(offset))
+                }
+                Err(e) => Look::Text(text, None, Err(e)),
+            }
+        }
+        // Retention was faster than this reader.
+        Err(Error::OutOfBounds { first, .. }) => Look::Text(text, None, Ok(first)),
+        Err(e) => Look::Text(text, None, Err(e)),
+    }
+}
+
 /// Sends records from an offset on, until the client goes or none have come for as long as `until`
 /// says.
 async fn follow(
@@ -70,52 +121,18 @@ async fn follow(
     while !*state.stopped.borrow() {
         // Nothing is read for a client that has not taken the last read.
         let Ok(permit) = tx.reserve().await else { return };
-        let want = Want::from(offset, u64::MAX, BYTES);
-        let (mut text, before) = (String::new(), offset);
-        let mut room = None;
-        let step = match fetch_with_permit(&state, &topic, want).await {
-            Ok((f, taken)) => {
-                room = Some(taken);
-                consume::lines(&f, offset, u64::MAX, |line| {
-                    if events {
-                        text.push_str(&format!("id: {offset}\ndata: {line}\n\n"));
-                        offset += 1;
-                    } else {
-                        text.push_str(&line);
-                        text.push('\n');
-                    }
-                })
-            }
-            // Other readers take their time.
-            Err(Error::Busy { .. }) => continue,
-            Err(Error::OutOfBounds { next, .. }) if offset >= next => {
-                let left = until.map(|u| u.saturating_sub(since.elapsed()));
-                match wait(&state, &topic, offset, left.unwrap_or(QUIET).min(QUIET)).await {
-                    Ok(true) => continue,
-                    Ok(false) if until.is_some_and(|u| since.elapsed() >= u) => return,
-                    Ok(false) => {
-                        text.push_str(if events { ":\n\n" } else { "\n" });
-                        Ok(offset)
-                    }
-                    Err(e) => Err(e),
-                }
-            }
-            // Retention was faster than this reader.
-            Err(Error::OutOfBounds { first, .. }) => Ok(first),
-            Err(e) => Err(e),
+        let left = until.map(|u| u.saturating_sub(since.elapsed()));
+        let (text, mut room, next) = match look(&state, (&topic, offset), events, left).await {
+            Look::Again => continue,
+            Look::Over => return,
+            Look::Text(text, room, next) => (text, room, next),
         };
         // Checked again each time: the user may have lost the permission meanwhile.
-        let step = state.may(&caller, "topic.read", &topic).map_err(Error::Bad).and(step);
-        match step {
-            Ok(next) => {
-                if next != before {
-                    since = Instant::now();
-                }
-                offset = next;
-            }
+        let next = match state.may(&caller, "topic.read", &topic).map_err(Error::Bad).and(next) {
+            Ok(next) => next,
             Err(e) => {
                 let why = serde_json::json!({"error": e.to_string()});
-                text = if events {
+                let text = if events {
                     format!("event: error\ndata: {why}\n\n")
                 } else {
                     format!("{why}\n")
@@ -123,13 +140,16 @@ async fn follow(
                 permit.send(Bytes::from(text));
                 return;
             }
+        };
+        if next != offset {
+            since = Instant::now();
         }
         if room.as_mut().is_some_and(|r| !r.fit(text.len())) {
             // Written as JSON it has become too much for now.
-            offset = before;
             tokio::time::sleep(CROWDED).await;
             continue;
         }
+        offset = next;
         let text = match room {
             Some(room) => text_with_permit(text, room),
             None => Bytes::from(text),
