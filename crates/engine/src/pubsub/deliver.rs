@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use resp::Args;
 
-use super::{ChannelKind, Local, Payload, Wanted};
-use crate::engine::Engine;
+use super::{ChannelKind, Payload, Wanted};
+
+use crate::engine::{Engine, Local};
 
 /// The subscribers of replicas get it, too.
 #[cold]
