@@ -10,7 +10,8 @@ Parts (default: all):
   acks      SET at pipeline 1 with min-replicas-ack 1 against none
   failover  kill -9 of the primary to the first SET that another server acknowledges, by three Sentinels
 
-The primary has core 0, replicas and the client core 1, one worker thread each. CPU is read from the kernel's
+The primary has core 0, replicas and the client core 1, one worker thread each. In `full` the replica gives way to the
+client (SCHED_IDLE), which would wait for its core and not for the primary otherwise. CPU is read from the kernel's
 accounts of each thread; medians of runs in turn.
 """
 
@@ -38,7 +39,7 @@ def free_port():
 
 
 class Server:
-    def __init__(self, name, apus, core, *options, sentinel=False):
+    def __init__(self, name, apus, core, *options, sentinel=False, gives_way=False):
         self.name, self.port, self.apus = name, free_port(), apus
         self.where = tempfile.TemporaryDirectory()
         if sentinel:
@@ -51,6 +52,8 @@ class Server:
             start = ["redis-server", str(path)] if name == "redis" else [apus, "serve", str(path), "--threads", "1"]
             command = [*start, "--port", str(self.port), "--save", "", "--dir", self.where.name,
                        "--repl-diskless-sync-delay", "0", *map(str, options)]
+        if gives_way:
+            command = ["chrt", "--idle", "0", *command]
         self.process = subprocess.Popen(pinned(core, command), **QUIET)
         while self.ask("PING") != "PONG":
             time.sleep(0.02)
@@ -176,7 +179,8 @@ def full(args):
     for _ in range(max(1, args.reps // 2)):
         for name in ("redis", "apus"):
             limit = ("--client-output-buffer-limit", "replica 0 0 0")
-            with Server(name, args.apus, PRIMARY, *limit) as server, Server(name, args.apus, REPLICA) as behind:
+            replica = Server(name, args.apus, REPLICA, gives_way=True)
+            with Server(name, args.apus, PRIMARY, *limit) as server, replica as behind:
                 server.drive("-P", 200, "-r", args.keys, "-n", 1000, "--fill")
                 load = ("-P", 1, "-r", args.keys, "--rate", 20_000, "--duration")
                 _, _, quiet = server.drive(*load, 5)

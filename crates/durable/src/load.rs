@@ -51,6 +51,8 @@ enum Loadable {
     /// One that is too large to be cut out.
     Key(usize, Box<Loaded>),
     Function(Vec<u8>),
+    /// So many keys of this database will follow, says the file.
+    Room(usize, u64),
 }
 
 /// The treatment of keys that are there already.
@@ -124,7 +126,12 @@ fn cut<R: Read>(
                     )
                 })?;
             }
-            Item::Aux { .. } | Item::Resize { .. } => {}
+            Item::Aux { .. } => {}
+            Item::Resize { keys, .. } => {
+                if let Some(send) = send {
+                    send.send(Loadable::Room(db, keys)).map_err(|_| gone())?;
+                }
+            }
             Item::Function(code) => match send {
                 Some(send) => {
                     send.send(Loadable::Function(code.to_vec())).map_err(|_| gone())?;
@@ -276,6 +283,11 @@ fn take(
     let (db, batch) = match part {
         Loadable::Function(code) => {
             return engine.load_function(&code, present == Present::Replace);
+        }
+        Loadable::Room(db, keys) => {
+            let keys = keys.min(Durable::of(engine).loading.keys_max());
+            engine.keyspace.reserve(db, usize::try_from(keys).unwrap_or(0), cx);
+            return Ok(());
         }
         Loadable::Key(db, loaded) => return insert(engine, cx, db, vec![*loaded], present),
         Loadable::Batch(db, batch) => (db, batch),

@@ -48,6 +48,11 @@ impl Loading {
         }
     }
 
+    /// The most keys that there can be in all, whatever the file says: each has at least a type, a name and a value.
+    pub(crate) fn keys_max(&self) -> u64 {
+        self.total.load(Relaxed) / 3
+    }
+
     /// The database that the replication stream behind the last snapshot has selected.
     pub fn stream_db(&self) -> usize {
         self.stream_db.load(Relaxed) as usize

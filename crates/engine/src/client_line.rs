@@ -75,7 +75,8 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
 fn flags(c: &Client) -> String {
     let is = |flag: &AtomicBool| flag.load(Relaxed);
     let letters = [
-        ('S', c.peer() == Peer::Replica),
+        ('S', matches!(c.peer(), Peer::Replica | Peer::ReplicaCopy)),
+        ('C', c.peer() == Peer::ReplicaCopy),
         ('M', c.peer() == Peer::Primary),
         ('O', is(&c.monitor)),
         ('P', is(&c.receiver.subscribed)),

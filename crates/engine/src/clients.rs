@@ -63,6 +63,8 @@ pub enum Peer {
     Replica,
     /// The primary of this server.
     Primary,
+    /// A replica of this server, on the connection that has the full copy only.
+    ReplicaCopy,
 }
 
 /// The part of a connection that other threads may read.
@@ -150,6 +152,7 @@ impl Client {
         match self.peer.load(Relaxed) {
             1 => Peer::Replica,
             2 => Peer::Primary,
+            3 => Peer::ReplicaCopy,
             _ => Peer::Client,
         }
     }

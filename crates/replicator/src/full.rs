@@ -115,7 +115,7 @@ fn begin(
     drop(quiet);
     // Otherwise it is tried again.
     if begun.is_ok() {
-        pause::stop_at(engine, Point::AfterFork);
+        pause::stop_at(engine, &Replicator::of(engine).pauses, Point::AfterFork);
         engine.feed_now();
     }
 }

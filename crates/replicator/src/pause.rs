@@ -5,8 +5,6 @@ use std::sync::mpsc::channel;
 
 use engine::{Engine, Job, Message, log, process};
 
-use crate::state::Replicator;
-
 /// A moment at which the process can be stopped.
 #[derive(Clone, Copy)]
 pub enum Point {
@@ -47,8 +45,8 @@ impl Pauses {
 }
 
 /// Stops the process if `point` is one of the points. Returns whether it was stopped.
-pub(crate) fn stop_at(engine: &Engine, point: Point) -> bool {
-    if Replicator::of(engine).pauses.0.load(Relaxed) & point as u8 == 0 {
+pub(crate) fn stop_at(engine: &Engine, pauses: &Pauses, point: Point) -> bool {
+    if pauses.0.load(Relaxed) & point as u8 == 0 {
         return false;
     }
     log!(engine.log, Notice, "Process is about to stop.");
@@ -59,8 +57,8 @@ pub(crate) fn stop_at(engine: &Engine, point: Point) -> bool {
 
 /// The same for a thread that has no connections. Behind it the workers have executed what clients had sent before the
 /// process went on, as if this thread were the one that executes it.
-pub(crate) fn stop_link_at(engine: &Engine, point: Point) {
-    if !stop_at(engine, point) {
+pub(crate) fn stop_link_at(engine: &Engine, pauses: &Pauses, point: Point) {
+    if !stop_at(engine, pauses, point) {
         return;
     }
     // A worker reads in the turn in which it is given the first job, or before that.

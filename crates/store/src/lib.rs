@@ -19,6 +19,7 @@ mod lazy;
 mod lock_set;
 #[cfg(all(test, loom))]
 mod model;
+mod room;
 mod saving;
 mod shards;
 mod snapshot;

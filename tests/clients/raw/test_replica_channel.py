@@ -337,6 +337,8 @@ class Paused(unittest.TestCase):
         r("DEBUG", "REPL-PAUSE", "on-streaming-repl-buf")
         r("REPLICAOF", "127.0.0.1", primary.port)
         wait_until(lambda: "state=send_bulk_and_stream" in p.info().get("slave0", ""), "the copy has begun")
+        lines = p("CLIENT", "LIST", "TYPE", "replica").decode().splitlines()
+        self.assertEqual([line.split("flags=")[1].split()[0] for line in lines], ["S", "SC"])
         for n in range(20):
             p("SET", f"w{n}", "x" * 100_000)
         self.stands(replica)

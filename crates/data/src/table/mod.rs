@@ -533,6 +533,24 @@ impl<T: Node> Table<T> {
         self.step(1);
     }
 
+    /// Makes room for so many nodes in all, for a caller that adds them: nothing is moved meanwhile.
+    pub fn reserve(&mut self, nodes: usize) {
+        let least = nodes.saturating_mul(4) / FILL_MAX_QUARTERS + 1;
+        // Tables of one keyspace are not to grow together later, either.
+        let spread = least.saturating_mul(usize::from(self.phase) * 3 / 8) / 1024;
+        let n = least.saturating_add(spread).min(BUCKETS_MAX);
+        if n <= self.main.len() {
+            return;
+        }
+        self.finish();
+        if self.main.is_none() {
+            self.main = Array::new(n);
+            self.publish();
+        } else {
+            self.resize(n);
+        }
+    }
+
     /// Takes a node out.
     pub fn remove(&mut self, hash: u64, eq: impl FnMut(&T) -> bool) -> Option<T> {
         let w = std::ptr::from_ref(self.word(hash, eq)?);

@@ -165,3 +165,30 @@ fn colliding_hashes_share_a_chain() {
     }
     assert!(t.is_empty() && t.children == 0);
 }
+
+#[test]
+fn a_table_with_room_moves_nothing() {
+    let many = if cfg!(miri) { 300 } else { 20_000 };
+    for (phase, nodes) in [(0, 1), (0, many), (1023, many), (500, many)] {
+        for before in [0, 1, nodes / 2] {
+            let mut t = Table::<Entry>::new(phase);
+            (0..before).for_each(|n| put(&mut t, &key(n), b"v"));
+            t.reserve(nodes as usize);
+            t.finish();
+            let buckets = t.main.len();
+            assert!(buckets <= nodes as usize / 4 + 2, "{buckets} for {nodes}");
+            for n in before..nodes {
+                put(&mut t, &key(n), b"v");
+                assert!(!t.is_resizing());
+            }
+            assert_eq!((t.main.len(), t.len()), (buckets, (nodes.max(before)) as usize));
+            for n in 0..nodes {
+                let k = key(n);
+                assert!(t.find(stdx::hash::hash64(&k), |e| e.key() == k).is_some());
+            }
+            // It has that room already.
+            t.reserve(nodes as usize / 2);
+            assert_eq!(t.main.len(), buckets);
+        }
+    }
+}

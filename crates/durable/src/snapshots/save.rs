@@ -23,6 +23,8 @@ use crate::delay;
 const STEP: usize = 8 << 10;
 /// Bytes that are sent at once.
 const PIECE: usize = 256 << 10;
+/// A walk sends a piece when so few bytes are missing: the next step and its last entry go beyond it seldom.
+const MARGIN: usize = 2 * STEP;
 
 /// The form in which the use of keys is written, as of the snapshot's moment.
 #[derive(Clone, Copy)]
@@ -278,8 +280,10 @@ impl Taking {
             });
             done(keys);
             // No shard is locked from here on: the disk may be slow.
-            if w.buf.len() >= PIECE {
+            if w.buf.len() + MARGIN > PIECE {
                 w.flush(queue);
+                // There is more: the next piece is made without moving it while it grows.
+                w.buf.reserve_exact(PIECE);
             }
             w.yield_point();
             self.snapshot.orphans(|db, e| {

@@ -21,6 +21,7 @@ use super::follower::{Follower, dial, read, write_out};
 use super::reports::Reports;
 use super::{INPUT, Primary, TICK};
 use crate::pause::{self, Point};
+use crate::state::Replicator;
 
 /// How often the first connection is read before the thread looks for something else to do.
 const READS: usize = 64;
@@ -126,7 +127,8 @@ impl Follower<'_> {
             link.was_busy(self.now());
             link.tick(self.now(), &mut |e| reports.take(engine, e));
             self.send(wire, link, reports);
-            pause::stop_link_at(engine, Point::OnStreamingReplBuf);
+            let pauses = &Replicator::of(engine).pauses;
+            pause::stop_link_at(engine, pauses, Point::OnStreamingReplBuf);
         }
         if self.stops() || reports.failed {
             log!(
@@ -201,7 +203,7 @@ impl Fetch<'_> {
         tell: &Sender<Position>,
     ) -> Result<(Reports, Box<dyn Wire>), String> {
         let Self { engine, primary, gives_up } = self;
-        pause::stop_at(engine, Point::BeforeRdbChannel);
+        pause::stop_at(engine, &Replicator::of(engine).pauses, Point::BeforeRdbChannel);
         let Some(mut wire) = dial(engine, primary) else {
             return Err("there is no second connection for the copy".into());
         };

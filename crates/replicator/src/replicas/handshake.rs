@@ -162,7 +162,8 @@ impl Registry {
         }
         let name = replica.name();
         log!(engine.log, Notice, "Replica {} asks for synchronization", name);
-        session.client.set_peer(Peer::Replica);
+        let is_channel = replica.about.lock().is_channel;
+        session.client.set_peer(if is_channel { Peer::ReplicaCopy } else { Peer::Replica });
         engine.post(session.client.thread, Message::Fed(session.client.id));
         let counts = &engine.replication.counts;
         let mut answer = None;

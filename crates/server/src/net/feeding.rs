@@ -144,7 +144,7 @@ impl Worker {
     pub(super) fn end_feeding(&mut self, c: &super::conn::Conn) {
         let Some(feed) = &c.session.feed else { return };
         feed.ended();
-        if c.session.client.peer() == Peer::Replica {
+        if matches!(c.session.client.peer(), Peer::Replica | Peer::ReplicaCopy) {
             log!(
                 self.shared.engine.log,
                 Notice,

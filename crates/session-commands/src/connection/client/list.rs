@@ -88,7 +88,7 @@ impl ClientKind {
     /// The type of a connection.
     pub(super) fn of(client: &Client) -> Self {
         match client.peer() {
-            Peer::Replica => Self::Replica,
+            Peer::Replica | Peer::ReplicaCopy => Self::Replica,
             Peer::Primary => Self::Primary,
             Peer::Client if client.receiver.subscribed.load(Relaxed) => Self::PubSub,
             Peer::Client => Self::Normal,
