@@ -8,9 +8,9 @@ lines say which floors of docs/client.md were reached.
                            [--only CLIENT]... | --flush-delay
 
 SERVER-COMMAND is `redis-server` or a path of apus. CLIENT is apus, redis, fred or rueidis, with a flush delay of its
-own after a plus (apus+100, in microseconds), or nothing: callers that do nothing at the same rate. --flush-delay is
-the row of 100,000 commands a second with a delay of 100 µs against none. A run of all clients takes 65 s, that row
-40 s. Build the clients first:
+own after a plus (apus+100, in microseconds). --flush-delay is the row of 100,000 commands a second with a delay of
+100 µs against none: a thread whose CPU does not count starts commands at random times
+(tests/bench/clients/src/pace.rs). A run of all clients takes 65 s, that row 25 s. Build the clients first:
     cargo build --release --manifest-path tests/bench/clients/Cargo.toml
     (cd tests/bench/clients/rueidis && go build -o ../target/rueidis .)
 """
@@ -27,7 +27,8 @@ CLIENTS = ["apus", "redis", "fred", "rueidis", "rueidis+100"]
 
 
 def turn(client, process, port, options):
-    """Operations per second, nanoseconds of CPU of the client and of the server for each."""
+    """Operations per second, nanoseconds of CPU of the client and of the server for each; of apus-client, commands per
+    write and the median latency in microseconds."""
     target = pathlib.Path(os.environ.get("CLIENTS_TARGET", HERE / "target"))
     name, _, delay = client.partition("+")
     program = [target / "rueidis"] if name == "rueidis" else [target / "release/clients-bench", name]
@@ -36,7 +37,8 @@ def turn(client, process, port, options):
     words = run(*program, port, options.callers, options.seconds, options.rate, delay or 0, *threads)
     # The second of warming up is as busy.
     rate, own = float(words[1]), float(words[2])
-    return rate, own, (cpu(process.pid) - before) / (options.seconds + 1) / rate * 1e9
+    of_server = (cpu(process.pid) - before) / (options.seconds + 1) / rate * 1e9
+    return rate, own, of_server, *map(float, words[3:])
 
 
 def judge(results):
@@ -54,9 +56,10 @@ def judge(results):
 
 
 def judge_delay(results):
-    """The floor of a flush delay. What the callers' timers cost is in it, and is not taken off: callers that do
-    nothing wake up more often than those that wait for replies together."""
+    """The floor of a flush delay."""
     none, delayed = results["apus"], results["apus+100"]
+    for name, result in [("none", none), ("100 µs", delayed)]:
+        print(f"with a delay of {name}: {result[3]:.2f} commands in a write, a median latency of {result[4]:.0f} µs")
     verdict("the client's CPU with a flush delay to that without", delayed[1] / none[1], 0.6, at_most=True)
     verdict("the server's CPU with a flush delay to that without", delayed[2] / none[2], 0.6, at_most=True)
     for name, result in results.items():
@@ -76,7 +79,7 @@ def main():
     options = parser.parse_args()
     clients = options.only or CLIENTS
     if options.flush_delay:
-        options.rate, clients = 100_000, ["nothing", "apus", "apus+100"]
+        options.rate, clients = 100_000, ["apus", "apus+100"]
     results = {}
     with server(options.server) as (process, port):
         for _ in range(options.turns):
@@ -84,7 +87,7 @@ def main():
                 results.setdefault(client, []).append(turn(client, process, port, options))
     results = {client: medians(turns) for client, turns in results.items()}
     print("| client | operations/s | ns of its CPU | ns of the server's CPU |\n|---|---|---|---|")
-    for client, (rate, own, of_server) in results.items():
+    for client, (rate, own, of_server, *_) in results.items():
         print(f"| {client} | {rate:,.0f} | {own:,.0f} | {of_server:,.0f} |")
     if options.flush_delay:
         judge_delay(results)

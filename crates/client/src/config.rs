@@ -30,7 +30,8 @@ impl fmt::Display for Address {
     }
 }
 
-/// `host:port`, or the path of a socket, which has a `/`.
+/// `host:port`, or the path of a socket, which has a `/`. An error does not say what the text is: it may be a password
+/// that stands where the parser takes it for a port.
 impl FromStr for Address {
     type Err = Error;
 
@@ -42,9 +43,8 @@ impl FromStr for Address {
             Some((host, port))
                 if !host.ends_with(':') && (!host.contains(':') || host.ends_with(']')) =>
             {
-                let number =
-                    port.parse().map_err(|_| Error::usage(format!("{port:?} is not a port")))?;
-                (host, number)
+                let number = port.parse();
+                (host, number.map_err(|_| Error::usage("a port is a number up to 65535"))?)
             }
             _ => (text, PORT),
         };
@@ -123,7 +123,8 @@ pub struct Config {
     pub protocol: Protocol,
     /// Connections that callers share; more than one pays when a single task's CPU is not enough.
     pub connections: usize,
-    /// How long a write may wait for more commands, if others are under way. None: not at all.
+    /// How far apart writes are at least while several commands are under way: what is queued meanwhile is written
+    /// together. A caller alone never waits. None: a write waits for nothing.
     pub flush_delay: Option<Duration>,
     /// How long it may take to connect, the handshake included.
     pub connect_timeout: Duration,
@@ -181,6 +182,9 @@ impl FromStr for Config {
     fn from_str(url: &str) -> Result<Self> {
         let mut config = Self::default();
         let Some((scheme, rest)) = url.split_once("://") else {
+            if url.contains('@') {
+                return Err(Error::usage("a URL with a user or a password begins with a scheme"));
+            }
             config.address = url.parse()?;
             return Ok(config);
         };
@@ -192,7 +196,10 @@ impl FromStr for Config {
                 false
             }
             "unix" | "redis+unix" | "valkey+unix" => true,
-            other => return Err(Error::usage(format!("{other}:// is no scheme of a Redis URL"))),
+            _ => {
+                let known = "redis, rediss, unix, redis+sentinel and redis+cluster";
+                return Err(Error::usage(format!("schemes of URLs are {known}")));
+            }
         };
         // A password may contain an @ that was not escaped; a path of a socket, too.
         let authority_end = if is_unix { rest.find('/') } else { None }.unwrap_or(rest.len());
@@ -213,7 +220,7 @@ impl FromStr for Config {
                 host => decoded(host)?.parse()?,
             };
             if !matches!(config.address, Address::Tcp(..)) {
-                return Err(Error::usage(format!("{host:?} is not a host")));
+                return Err(Error::usage("a host has no /"));
             }
             config.set_database(database.trim_end_matches('/'))?;
         }
@@ -253,8 +260,7 @@ impl Config {
     fn set_database(&mut self, text: &str) -> Result<()> {
         if !text.is_empty() {
             let number = text.parse();
-            self.database =
-                number.map_err(|_| Error::usage(format!("{text:?} is not a database")))?;
+            self.database = number.map_err(|_| Error::usage("a database is a number"))?;
         }
         Ok(())
     }
@@ -270,7 +276,7 @@ impl Config {
                 self.protocol = match value {
                     "2" | "resp2" => Protocol::Resp2,
                     "3" | "resp3" => Protocol::Auto,
-                    other => return Err(Error::usage(format!("{other:?} is not a protocol"))),
+                    _ => return Err(Error::usage("protocols are 2 and 3")),
                 }
             }
             "force_resp2" if value == "true" => self.protocol = Protocol::Resp2,
@@ -386,6 +392,27 @@ mod tests {
         assert_eq!(cluster.cluster, [tcp("n1", 7000), tcp("n2", 7001)]);
         assert!(config("redis://h").cluster.is_empty());
         assert!("redis+sentinel://s1".parse::<Config>().is_err());
+    }
+
+    #[test]
+    fn wrong_urls_do_not_tell_passwords() {
+        for url in [
+            "http://:secret@x",
+            "secret://x",
+            "redis://user:secret",
+            "redis://:secret?x@h",
+            "redis://h/secret",
+            "redis://h:secret/1",
+            "redis://h%2Fsecret",
+            "redis://h?addr=x:secret",
+            "redis:secret@h",
+            "redis//:secret@h",
+            "u:secret@h:6379",
+            "redis://u:secret%ff@h",
+        ] {
+            let error = url.parse::<Config>().expect_err(url);
+            assert!(!error.to_string().contains("secret"), "{url}: {error}");
+        }
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub trait FromValue: Sized {
     #[doc(hidden)]
     const IS_PAIR: bool = false;
 
+    /// Converts the two elements of a pair.
+    #[doc(hidden)]
+    fn from_pair(first: Value, second: Value) -> Result<Self> {
+        Self::from_value(Value::Array(vec![first, second]))
+    }
+
     /// Converts a reply.
     ///
     /// # Errors
@@ -53,10 +59,8 @@ impl FromValue for Bytes {
             Value::Int(n) => Ok(n.to_string().into()),
             Value::Double(n) => Ok(n.to_string().into()),
             Value::Error(error) => Err(error.into()),
-            value => {
-                let unexpected = Error::unexpected("a string", &value);
-                value.into_bytes().ok_or(unexpected)
-            }
+            value if value.as_bytes().is_none() => reject("a string", value),
+            value => Ok(value.into_bytes().unwrap_or_default()),
         }
     }
 }
@@ -157,15 +161,12 @@ impl<T: FromValue> FromValue for Vec<T> {
         // Pairs stay pairs for those who ask for pairs: see the conversion of tuples.
         match value {
             Value::Map(pairs) if T::IS_PAIR => {
-                pairs.into_iter().map(|(k, v)| T::from_value(Value::Array(vec![k, v]))).collect()
+                pairs.into_iter().map(|(k, v)| T::from_pair(k, v)).collect()
             }
             Value::Array(items)
                 if T::IS_PAIR && !items.iter().all(|i| matches!(i, Value::Array(_))) =>
             {
-                pairs(Value::Array(items))?
-                    .into_iter()
-                    .map(|(k, v)| T::from_value(Value::Array(vec![k, v])))
-                    .collect()
+                pairs(Value::Array(items))?.into_iter().map(|(k, v)| T::from_pair(k, v)).collect()
             }
             value => elements(value)?.into_iter().map(T::from_value).collect(),
         }
@@ -202,15 +203,10 @@ macro_rules! tuples {
     ($($n:literal: $($name:ident)*;)*) => {$(
         /// An array of exactly so many elements.
         impl<$($name: FromValue),*> FromValue for ($($name,)*) {
-            const IS_PAIR: bool = $n == 2;
-
             fn from_value(value: Value) -> Result<Self> {
                 let items = elements(value)?;
                 if items.len() != $n {
-                    return Err(Error::new(
-                        crate::ErrorKind::Type,
-                        format!("the reply has {} elements and not {}", items.len(), $n),
-                    ));
+                    return Err(wrong_number(items.len(), $n));
                 }
                 let mut items = items.into_iter();
                 Ok(($($name::from_value(items.next().unwrap_or(Value::Nil))?,)*))
@@ -219,9 +215,29 @@ macro_rules! tuples {
     )*};
 }
 
+/// An array of exactly two elements, or a pair of a map.
+impl<A: FromValue, B: FromValue> FromValue for (A, B) {
+    const IS_PAIR: bool = true;
+
+    fn from_value(value: Value) -> Result<Self> {
+        match <[Value; 2]>::try_from(elements(value)?) {
+            Ok([first, second]) => Self::from_pair(first, second),
+            Err(items) => Err(wrong_number(items.len(), 2)),
+        }
+    }
+
+    fn from_pair(first: Value, second: Value) -> Result<Self> {
+        Ok((A::from_value(first)?, B::from_value(second)?))
+    }
+}
+
+fn wrong_number(count: usize, expected: usize) -> Error {
+    let text = format!("the reply has {count} elements and not {expected}");
+    Error::new(crate::ErrorKind::Type, text)
+}
+
 tuples! {
     1: A;
-    2: A B;
     3: A B C;
     4: A B C D;
     5: A B C D E;

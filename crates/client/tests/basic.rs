@@ -263,6 +263,20 @@ fn a_flush_delay_gathers_commands() {
     });
 }
 
+/// The delay is longer than the time for a reply.
+#[test]
+fn a_caller_alone_waits_for_no_flush_delay() {
+    on_each(&[], |server| async move {
+        let mut config: Config = server.url().parse().expect("a URL");
+        config.flush_delay = Some(Duration::from_secs(3600));
+        let client = Client::with_config(config).await.expect("connected");
+        for i in 0..20 {
+            client.set("k", i).await.expect("set");
+        }
+        assert_eq!(client.metrics().writes, client.metrics().commands);
+    });
+}
+
 /// Many at once change one value by reading and writing it, and none of the changes is lost.
 #[test]
 fn transactions_that_watch_lose_nothing() {

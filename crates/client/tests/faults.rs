@@ -187,3 +187,42 @@ fn commands_wait_for_a_server_that_comes_and_fail_in_time_if_none_does() {
         waiting.await.expect("no panic").expect("set when the server came");
     });
 }
+
+/// The replies of one read wake its callers in two halves: the server has the commands of the first half while the second
+/// half runs.
+#[test]
+fn callers_that_one_read_wakes_overlap_with_the_server() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let config = fake(|_, mut stream| async move {
+            for _ in 0..2 {
+                let mut count = 0;
+                while count < 64 {
+                    let mut piece = [0; 8192];
+                    let n = stream.read(&mut piece).await.expect("read");
+                    assert_ne!(n, 0, "the client went away");
+                    count += commands(&piece[..n]);
+                }
+                stream.write_all(&b"+OK\r\n".repeat(64)).await.expect("written");
+            }
+            let _ = stream.read(&mut [0; 100]).await;
+        })
+        .await;
+        let client = Client::with_config(config).await.expect("connected");
+        let callers: Vec<_> = (0..64)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    for _ in 0..2 {
+                        client.set("k", "v").await.expect("set");
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.await.expect("no panic");
+        }
+        // All at once, and then two halves.
+        assert!(client.metrics().writes >= 3, "{:?}", client.metrics());
+    });
+}

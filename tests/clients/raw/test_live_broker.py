@@ -5,14 +5,17 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import unittest
 import urllib.request
+from unittest import mock
 
 from harness.live import Live, token
 from harness.ports import free_port
 from harness.replication import Client, Error, Redis, caught_up
 from harness.server import PATIENCE_S, Server, beyond_redis, wait_until
+from harness.tls import TlsServer, authority, strangers
 from raw.test_failover import Sentinel
 
 KEPT = {"history_size": 1000, "history_ttl": "60s", "force_recovery": True}
@@ -53,6 +56,44 @@ def reaches(live, shards=1):
 def told(client):
     """The next message, which ends a subscription: its code."""
     return client.push()["unsubscribe"]["code"]
+
+
+class Api:
+    """A connection for requests to the HTTP API."""
+
+    def __init__(self, live):
+        self.socket = socket.create_connection(("127.0.0.1", live.port), PATIENCE_S)
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+    @staticmethod
+    def request(method, body, version="1.1", more=""):
+        body = json.dumps(body)
+        head = f"POST /api/{method} HTTP/{version}\r\nHost: x\r\nX-API-Key: K\r\n{more}"
+        return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+    def publish(self, data, channel="ch:1", **options):
+        return self.request("publish", {"channel": channel, "data": data}, **options)
+
+    def answer(self):
+        """The next answer: its status, what its field Connection says, and its body."""
+        status, fields = int(self.file.readline().split()[1]), {}
+        while (line := self.file.readline()) != b"\r\n":
+            name, _, value = line.decode().partition(":")
+            fields[name.lower()] = value.strip()
+        body = self.file.read(int(fields["content-length"]))
+        return status, fields.get("connection"), json.loads(body) if body[:1] == b"{" else body
+
+    def offset(self):
+        status, connection, body = self.answer()
+        assert (status, connection) == (200, None), (status, connection, body)
+        return body["result"]["offset"]
 
 
 def lose(broker, channel):
@@ -424,13 +465,29 @@ class TestBroker(unittest.TestCase):
 
     def test_a_broker_that_is_not_there_yet(self):
         at = free_port()
-        with Live("--live-broker", f"redis://127.0.0.1:{at}", namespaces=NAMESPACES) as a, a.client() as c:
+        live = Live("--live-broker", f"redis://:secret@127.0.0.1:{at}", namespaces=NAMESPACES)
+        with live as a, a.client() as c, Client(a.server.port) as r:
+            # What needs no broker is there.
+            self.assertEqual((r("SET", "k", "v"), r("GET", "k")), (b"OK", b"v"))
+            self.assertEqual(len(a.api("info")["nodes"]), 1)
+            a.server.wait_for_log(f"live-broker 127.0.0.1:{at}: it is not reached")
+            self.assertNotIn("secret", "\n".join(a.server.log))
+            self.assertEqual(info(a)["live_broker_connected"], "0")
+            # What needs it is refused, by each way in.
             self.assertEqual(c.call("publish", channel="no:1", data=1)["code"], 100)
-            a.server.wait_for_log("it is not reached")
-            with Server("--port", at):
+            self.assertEqual(c.call("history", channel="ch:1")["code"], 100)
+            self.assertEqual(a.answer("publish", channel="no:1", data=1)["error"]["code"], 100)
+            self.assertIn("100", str(r("LIVE.PUBLISH", "no:1", 1)))
+            with a.client() as d:
+                d.send({"id": 2, "subscribe": {"channel": "no:1"}})
+                self.assertEqual(d.ended()[0], 3004)
+            with Server("--port", at, "--requirepass", "secret"):
                 reaches(a)
                 c.call("subscribe", channel="no:1")
                 self.assertEqual(c.call("publish", channel="no:1", data=1), {})
+                pubs = [m["push"]["pub"]["data"] for m in c.before if "pub" in m.get("push", {})]
+                self.assertEqual(pubs or [c.publication()["data"]], [1])
+                self.assertEqual(a.publish("ch:1", 1)["offset"], 1)
 
     def test_channels_are_shared_by_two_brokers(self):
         with Server() as one, Redis() as two:
@@ -513,6 +570,102 @@ class TestBroker(unittest.TestCase):
                 push = {"pub": result["publications"][0]}
             self.assertEqual((push["pub"]["data"], push["pub"]["offset"]), ("new", 2))
 
+    @each
+    def test_a_connection_of_the_api_goes_on(self, _, a, b):
+        with Api(a) as c:
+            for n in range(1, 20):
+                c.socket.sendall(c.publish(n))
+                self.assertEqual(c.offset(), n)
+            # The channels of all servers.
+            wait_until(lambda: len(a.api("info")["nodes"]) == 2, "they have met")
+            for _ in range(2):
+                c.socket.sendall(c.request("channels", {}))
+                self.assertEqual(c.answer(), (200, None, {"result": {"channels": {}}}))
+            # A client that sends no more is answered, and closed.
+            c.socket.sendall(c.publish(20) + c.publish(21))
+            c.socket.shutdown(socket.SHUT_WR)
+            self.assertEqual([c.offset(), c.offset()], [20, 21])
+            self.assertEqual(c.file.read(), b"")
+        with Api(a) as c:
+            c.socket.sendall(c.publish(22, more="Connection: close\r\n") + c.publish("never"))
+            self.assertEqual(c.answer()[:2], (200, "close"))
+            self.assertEqual(c.file.read(), b"")
+        with Api(a) as c:
+            c.socket.sendall(c.publish(23, version="1.0", more="Connection: keep-alive\r\n"))
+            self.assertEqual(c.answer()[:2], (200, "keep-alive"))
+            c.socket.sendall(c.publish(24, version="1.0"))
+            self.assertEqual(c.answer()[:2], (200, "close"))
+            self.assertEqual(c.file.read(), b"")
+        self.assertEqual(b.api("history", channel="ch:1")["offset"], 24)
+
+    @each
+    def test_requests_of_a_pipeline_are_answered_in_order(self, _, a, b):
+        with Api(a) as c:
+            # Some are answered by this server alone, some are none.
+            other = b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+            unknown = c.request("none", {})
+            batch = c.request("batch", {"commands": [{"publish": {"channel": "ch:1", "data": 2}}] * 2})
+            c.socket.sendall(other + c.publish(1) + unknown + other + batch + c.publish(3) + other)
+            self.assertEqual(c.answer()[0], 404)
+            self.assertEqual(c.offset(), 1)
+            self.assertEqual([c.answer()[0] for _ in range(2)], [404, 404])
+            self.assertEqual([r["publish"]["offset"] for r in c.answer()[2]["replies"]], [2, 3])
+            self.assertEqual(c.offset(), 4)
+            self.assertEqual(c.answer()[0], 404)
+            # In pieces, so that heads and bodies arrive while an answer is waited for.
+            text = b"".join(c.publish("x" * n) for n in range(50))
+            for at in range(0, len(text), 37):
+                c.socket.sendall(text[at : at + 37])
+            self.assertEqual([c.offset() for _ in range(50)], list(range(5, 55)))
+            # More than the server reads for a client that waits, by one that reads nothing meanwhile.
+            count = 1000
+            text = b"".join(c.publish("x" * 1000) for _ in range(count))
+            sender = threading.Thread(target=c.socket.sendall, args=(text,))
+            sender.start()
+            self.assertEqual([c.offset() for _ in range(count)], list(range(55, 55 + count)))
+            sender.join()
+
+    def test_clients_of_the_api_while_the_broker_stalls(self):
+        with Server() as broker, port(url(broker)) as a, Api(a) as c:
+            broker.process.send_signal(signal.SIGSTOP)
+            with Api(a) as gone:
+                gone.socket.sendall(gone.publish(1) * 2)
+            c.socket.sendall(c.publish(1) + c.publish(2))
+            for _ in range(2):
+                self.assertEqual(c.answer()[2]["error"]["code"], 100)
+            broker.process.send_signal(signal.SIGCONT)
+            reaches(a)
+            c.socket.sendall(c.publish(3, channel="no:1"))
+            self.assertEqual(c.answer(), (200, None, {"result": {}}))
+
+    def test_a_broker_with_tls(self):
+        with TlsServer("--requirepass", "p w") as broker:
+            of = f"rediss://:p%20w@localhost:{broker.tls_port}"
+            with mock.patch.dict(os.environ, SSL_CERT_FILE=authority().certificate):
+                a, b = self.two(of)
+            with a.client() as c:
+                c.call("subscribe", channel="ch:1")
+                self.assertEqual(b.publish("ch:1", 1)["offset"], 1)
+                self.assertEqual(c.publication()["data"], 1)
+                with Client(broker.port) as r:
+                    self.assertEqual(r("AUTH", "p w"), b"OK")
+                    # Its connections are those of the TLS port.
+                    addresses = [line for line in r("CLIENT", "LIST").decode().splitlines() if "name=apus-live" in line]
+                    self.assertTrue(addresses)
+                    tls = [f":{broker.tls_port} " in line for line in addresses]
+                    self.assertTrue(all(tls), addresses)
+                    r("CLIENT", "KILL", "TYPE", "pubsub")
+                wait_until(lambda: int(info(a)["live_broker_gaps"]) > 0, "it listens again")
+                self.assertEqual(b.publish("ch:1", 2)["offset"], 2)
+                self.assertEqual(c.publication()["data"], 2)
+            # A broker whose authority is a stranger is not spoken with.
+            with mock.patch.dict(os.environ, SSL_CERT_FILE=strangers().certificate):
+                live = Live("--live-broker", of, namespaces=NAMESPACES)
+            with live as d, d.client() as c:
+                d.server.wait_for_log("it is not reached")
+                self.assertEqual(c.call("publish", channel="no:1", data=1)["code"], 100)
+                self.assertNotIn("p w", "\n".join(d.server.log))
+
     def test_metrics(self):
         admin = free_port()
         with Server() as broker, port(url(broker), more=("--admin-port", admin)) as a, a.client() as c:
@@ -526,10 +679,11 @@ class TestBroker(unittest.TestCase):
             self.assertEqual(found, dict(zip([f"apus_live_broker_{name}" for name in names], [1, 1, 1, 1, 0, 0])))
 
     def test_a_url_that_is_none(self):
-        with self.assertRaises(AssertionError) as refused:
-            Live("--live-broker", "redis://ok http://:secret@x", namespaces=NAMESPACES)
-        self.assertIn("live-broker", str(refused.exception))
-        self.assertNotIn("secret", str(refused.exception).split("log:")[-1])
+        for wrong in ["http://:secret@x", "redis://user:secret", "redis:secret@x", "redis//:secret@x"]:
+            with self.subTest(wrong), self.assertRaises(AssertionError) as refused:
+                Live("--live-broker", f"redis://ok {wrong}", namespaces=NAMESPACES)
+            self.assertIn("live-broker: URL 2", str(refused.exception))
+            self.assertNotIn("secret", str(refused.exception).split("log:")[-1])
 
 
 if __name__ == "__main__":

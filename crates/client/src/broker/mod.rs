@@ -159,6 +159,8 @@ pub struct Broker {
 #[derive(Debug)]
 struct Scripts {
     add: Script,
+    /// The same for what needs no more.
+    add_only: Script,
     publish_once: Script,
     read: Script,
 }
@@ -167,11 +169,13 @@ impl Broker {
     /// A broker on one server, on several that share the channels, or on others of the topologies.
     #[must_use]
     pub fn new(shards: Shards, config: BrokerConfig) -> Self {
+        let (add, add_only) = match config.uses_lists {
+            true => (include_str!("add_to_list.lua"), include_str!("add_only_to_list.lua")),
+            false => (include_str!("add_to_stream.lua"), include_str!("add_only_to_stream.lua")),
+        };
         let scripts = Scripts {
-            add: Script::new(match config.uses_lists {
-                true => include_str!("add_to_list.lua"),
-                false => include_str!("add_to_stream.lua"),
-            }),
+            add: Script::new(add),
+            add_only: Script::new(add_only),
             publish_once: Script::new(include_str!("publish_once.lua")),
             read: Script::new(include_str!("read_history.lua")),
         };
@@ -229,15 +233,19 @@ impl Broker {
     ) -> Result<Published> {
         let client = self.client(channel);
         let has_key = !options.idempotency_key.is_empty();
-        let keys = [
-            self.history_key(channel),
-            self.meta_key(channel),
-            self.result_key(channel, &options.idempotency_key),
-        ];
+        let (history_key, meta_key) = (self.history_key(channel), self.meta_key(channel));
         // A list is cut behind its last index.
         let size = options.history_size - u32::from(self.config.uses_lists);
         let history = (message, size, options.history_ttl.as_secs(), self.channel(channel));
         let meta = (self.config.meta_ttl.as_secs(), now().as_secs(), self.publishing(client));
+        if !has_key && !options.with_delta && options.version == 0 {
+            let (keys, args) = ([history_key, meta_key], (history, meta));
+            let reply = self.scripts.add_only.run::<(u64, String)>(client, keys, args);
+            let (offset, epoch) = reply.await?;
+            let position = Position { offset, epoch };
+            return Ok(Published { position, ..Published::default() });
+        }
+        let keys = [history_key, meta_key, self.result_key(channel, &options.idempotency_key)];
         let result = if has_key { result_ttl(options).to_string() } else { String::new() };
         let version =
             (result, u8::from(options.with_delta), options.version, &options.version_epoch);

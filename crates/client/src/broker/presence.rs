@@ -1,11 +1,14 @@
 //! Who is in which channel.
 
-use crate::broker::protocol::ClientInfo;
+use crate::broker::protocol::{ClientInfo, wrong};
 use crate::broker::{PREFIX, key, now};
+use crate::command::Command;
 use crate::convert::FromValue;
 use crate::error::Result;
+use crate::pipeline::Pipeline;
 use crate::script::Script;
 use crate::topology::Shards;
+use crate::value::Value;
 use bytes::Bytes;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -51,8 +54,11 @@ pub struct PresenceManager {
 #[derive(Debug)]
 struct Scripts {
     add: Script,
+    /// The same for what needs no more.
+    add_only: Script,
     remove: Script,
-    read: Script,
+    expire: Script,
+    count: Script,
 }
 
 impl PresenceManager {
@@ -61,8 +67,10 @@ impl PresenceManager {
     pub fn new(shards: Shards, config: PresenceConfig) -> Self {
         let scripts = Scripts {
             add: Script::new(include_str!("presence_add.lua")),
+            add_only: Script::new(include_str!("presence_add_only.lua")),
             remove: Script::new(include_str!("presence_remove.lua")),
-            read: Script::new(include_str!("presence_read.lua")),
+            expire: Script::new(include_str!("presence_expire.lua")),
+            count: Script::new(include_str!("presence_count.lua")),
         };
         Self { shards, config, scripts: Arc::new(scripts) }
     }
@@ -75,9 +83,15 @@ impl PresenceManager {
     /// What the server answers; no reply.
     pub async fn add(&self, channel: &str, client: &str, info: &ClientInfo) -> Result<()> {
         let ttl = self.config.ttl.as_secs();
+        let until = now().as_secs() + ttl;
+        let server = self.shards.of(channel);
+        if !self.config.counts_users && !self.config.by_hash_field {
+            let args = (ttl, until, client, info.encode());
+            return self.scripts.add_only.run(server, self.own_keys(channel), args).await;
+        }
         let who = (client, info.encode(), &info.user);
-        let args = (ttl, now().as_secs() + ttl, who, self.counts_users(), self.by_hash_field());
-        self.scripts.add.run(self.shards.of(channel), self.keys(channel), args).await
+        let args = (ttl, until, who, self.counts_users(), self.by_hash_field());
+        self.scripts.add.run(server, self.keys(channel), args).await
     }
 
     /// Takes a client out of a channel.
@@ -96,9 +110,24 @@ impl PresenceManager {
     ///
     /// What the server answers; no reply; what is there and is no client.
     pub async fn get(&self, channel: &str) -> Result<HashMap<String, ClientInfo>> {
-        let present: Vec<(String, Bytes)> = self.read(channel, "all").await?;
-        let decode = |(client, info): (String, Bytes)| Ok((client, ClientInfo::decode(&info)?));
-        present.into_iter().map(decode).collect()
+        let server = self.shards.of(channel);
+        let [expire, data] = self.own_keys(channel);
+        if self.config.by_hash_field {
+            return decode(server.call(Command::new("HGETALL").arg(data)).await?);
+        }
+        let now = now().as_secs();
+        // A script would make a table of everybody. A client that comes back in between is not among those whose time
+        // is over, since they are read last.
+        let mut pipeline = Pipeline::new();
+        pipeline.push(Command::new("HGETALL").arg(&data));
+        pipeline.push(Command::new("ZRANGEBYSCORE").arg((&expire, 0, now)));
+        let (all, gone): (Value, Vec<String>) = server.run(pipeline).await?;
+        let mut present = decode(all)?;
+        if !gone.is_empty() {
+            gone.iter().for_each(|client| drop(present.remove(client)));
+            self.scripts.expire.run::<()>(server, [expire, data], now).await?;
+        }
+        Ok(present)
     }
 
     /// How many are in a channel.
@@ -108,17 +137,15 @@ impl PresenceManager {
     /// As [`PresenceManager::get`].
     pub async fn stats(&self, channel: &str) -> Result<PresenceStats> {
         if self.config.counts_users {
-            let (clients, users) = self.read(channel, "count").await?;
+            let args = (now().as_secs(), self.by_hash_field());
+            let server = self.shards.of(channel);
+            let count = self.scripts.count.run(server, self.keys(channel), args);
+            let (clients, users) = count.await?;
             return Ok(PresenceStats { clients, users });
         }
         let present = self.get(channel).await?;
         let users: HashSet<&str> = present.values().map(|info| info.user.as_str()).collect();
         Ok(PresenceStats { clients: present.len() as u64, users: users.len() as u64 })
-    }
-
-    async fn read<T: FromValue>(&self, channel: &str, what: &str) -> Result<T> {
-        let args = (now().as_secs(), self.by_hash_field(), what);
-        self.scripts.read.run(self.shards.of(channel), self.keys(channel), args).await
     }
 
     fn counts_users(&self) -> u8 {
@@ -131,9 +158,26 @@ impl PresenceManager {
 
     fn keys(&self, channel: &str) -> [String; 4] {
         let names = ["expire", "data", "user.expire", "user.clients"];
-        names.map(|name| {
-            let what = format!("presence.{name}");
-            key(&self.config.prefix, &what, channel, self.shards.of(channel))
-        })
+        names.map(|name| self.key(name, channel))
     }
+
+    /// The keys without those that count users.
+    fn own_keys(&self, channel: &str) -> [String; 2] {
+        ["expire", "data"].map(|name| self.key(name, channel))
+    }
+
+    fn key(&self, name: &str, channel: &str) -> String {
+        let what = format!("presence.{name}");
+        key(&self.config.prefix, &what, channel, self.shards.of(channel))
+    }
+}
+
+fn decode(all: Value) -> Result<HashMap<String, ClientInfo>> {
+    let pairs = all.into_pairs().map_err(|_| wrong("no hash of clients"))?;
+    let mut present = HashMap::with_capacity(pairs.len());
+    for (client, info) in pairs {
+        let info = ClientInfo::decode(&Bytes::from_value(info)?)?;
+        present.insert(String::from_value(client)?, info);
+    }
+    Ok(present)
 }

@@ -15,57 +15,70 @@ mod system {
         Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
         timerfd_settime,
     };
+    use std::time::Instant;
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// A delay that can be waited for again and again.
+    /// The time between two writes.
+    ///
+    /// The timer is set if a command comes before that time is over. Nothing is read of it: an event that came says
+    /// that it is time to look at the clock, and a new setting takes back what has not been read.
     #[derive(Debug)]
     pub(crate) struct Delay {
         timer: AsyncFd<OwnedFd>,
-        length: Itimerspec,
-        is_running: bool,
+        length: Duration,
+        /// When the time is over.
+        until: Instant,
+        is_set: bool,
     }
 
     impl Delay {
         pub(crate) fn new(length: Duration) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-            let length = Itimerspec {
-                it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
-                it_value: Timespec {
-                    tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: i64::from(length.subsec_nanos()),
-                },
-            };
             #[expect(deprecated, reason = "an OwnedFd is open and the same until it is dropped")]
             let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
-            Ok(Self { timer, length, is_running: false })
+            Ok(Self { timer, length, until: Instant::now(), is_set: false })
         }
 
-        /// Starts the delay with the first call; ready when it is over, or if the system has no timer.
+        /// Something is written: the time begins.
+        pub(crate) fn restart(&mut self) {
+            self.until = Instant::now() + self.length;
+            self.is_set = false;
+        }
+
+        /// Ready when the time is over, or if the system has no timer.
         pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-            if !self.is_running {
-                if timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &self.length)
-                    .is_err()
-                {
+            let now = Instant::now();
+            if now >= self.until {
+                return Poll::Ready(());
+            }
+            if !self.is_set {
+                let left = self.until - now;
+                let value = Itimerspec {
+                    it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+                    it_value: Timespec {
+                        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                        tv_nsec: i64::from(left.subsec_nanos()),
+                    },
+                };
+                let flags = TimerfdTimerFlags::empty();
+                if timerfd_settime(self.timer.get_ref(), flags, &value).is_err() {
                     return Poll::Ready(());
                 }
-                self.is_running = true;
+                self.is_set = true;
             }
             loop {
-                let Poll::Ready(ready) = self.timer.poll_read_ready(cx) else {
-                    return Poll::Pending;
-                };
-                let Ok(mut guard) = ready else { break };
-                let read = |timer: &AsyncFd<OwnedFd>| {
-                    rustix::io::read(timer, &mut [0; 8]).map_err(io::Error::from)
-                };
-                if guard.try_io(read).is_ok() {
-                    break;
+                match self.timer.poll_read_ready(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(mut guard)) => guard.clear_ready(),
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                }
+                // The event may be one of an earlier setting.
+                if Instant::now() >= self.until {
+                    return Poll::Ready(());
                 }
             }
-            self.is_running = false;
-            Poll::Ready(())
         }
     }
 }
@@ -75,28 +88,35 @@ mod system {
     use super::{Context, Duration, Poll, io};
     use std::future::Future;
     use std::pin::Pin;
-    use tokio::time::{Sleep, sleep};
+    use tokio::time::{Instant, Sleep, sleep_until};
 
-    /// A delay that can be waited for again and again.
+    /// The time between two writes.
     #[derive(Debug)]
     pub(crate) struct Delay {
         length: Duration,
+        until: Instant,
         running: Option<Pin<Box<Sleep>>>,
     }
 
     impl Delay {
         pub(crate) fn new(length: Duration) -> io::Result<Self> {
-            Ok(Self { length, running: None })
+            Ok(Self { length, until: Instant::now(), running: None })
         }
 
-        /// Starts the delay with the first call; ready when it is over.
-        pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-            let running = self.running.get_or_insert_with(|| Box::pin(sleep(self.length)));
-            if running.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
+        /// Something is written: the time begins.
+        pub(crate) fn restart(&mut self) {
+            self.until = Instant::now() + self.length;
             self.running = None;
-            Poll::Ready(())
+        }
+
+        /// Ready when the time is over.
+        pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+            if Instant::now() >= self.until {
+                return Poll::Ready(());
+            }
+            let until = self.until;
+            let running = self.running.get_or_insert_with(|| Box::pin(sleep_until(until)));
+            running.as_mut().poll(cx)
         }
     }
 }

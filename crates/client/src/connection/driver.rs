@@ -28,6 +28,8 @@ const READ_BYTES: usize = 2 * LINE_BYTES_MAX;
 const GATHER_BYTES: usize = 32 << 10;
 /// Reads of one turn; others want to run, too.
 const READS_AT_ONCE: usize = 16;
+/// So many callers are woken in two halves.
+const SPLIT_MIN: usize = 32;
 /// Buffers that are kept for use again, and how large they may be.
 const SPARES: usize = 4;
 const SPARE_BYTES: usize = 1 << 20;
@@ -47,11 +49,18 @@ pub(crate) struct Driver {
     taken: u64,
     gathered: bool,
     delay: Option<Delay>,
+    /// What callers had queued before the last write, and what of it since the write before it.
+    count: u64,
+    last_count: u64,
     tick: Option<Pin<Box<Sleep>>>,
     /// Ticks since bytes arrived.
     silent: u32,
     values: Vec<Value>,
     wakers: Vec<Waker>,
+    /// Callers with replies that are woken when the commands of those before them are written.
+    later: Vec<Waker>,
+    /// Those before them were woken just now.
+    is_split: bool,
 }
 
 /// What belongs to one connection and not to the next.
@@ -74,10 +83,14 @@ impl Driver {
             taken: 0,
             gathered: false,
             delay: None,
+            count: 0,
+            last_count: 0,
             tick: None,
             silent: 0,
             values: Vec::new(),
             wakers: Vec::new(),
+            later: Vec::new(),
+            is_split: false,
         }
     }
 
@@ -166,8 +179,22 @@ impl Driver {
     }
 
     fn wake(&mut self) {
-        for waker in self.wakers.drain(..) {
+        for waker in self.later.drain(..).chain(self.wakers.drain(..)) {
             waker.wake();
+        }
+    }
+
+    /// Wakes callers whose replies have come. If the server has nothing to do now, it gets the commands of the first
+    /// half of them while the second half has not run yet: otherwise it and the callers would always wait for each
+    /// other.
+    fn wake_in_turn(&mut self, server_is_idle: bool) {
+        if server_is_idle && self.wakers.len() >= SPLIT_MIN && self.delay.is_none() {
+            self.later.drain(..).for_each(Waker::wake);
+            self.later.extend(self.wakers.drain(self.wakers.len() / 2..));
+            self.wakers.drain(..).for_each(Waker::wake);
+            self.is_split = true;
+        } else {
+            self.wake();
         }
     }
 
@@ -230,6 +257,12 @@ impl Driver {
             return Poll::Ready(Err(Error::new(ErrorKind::Timeout, "the server is silent")));
         }
         self.poll_read(wire, cx)?;
+        if std::mem::take(&mut self.is_split) {
+            // Behind those that were woken.
+            self.gathered = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         self.poll_write(wire, cx)
     }
 
@@ -311,7 +344,7 @@ impl Driver {
         let oldest = inner.oldest();
         drop(inner);
         self.recycle(oldest);
-        self.wake();
+        self.wake_in_turn(oldest >= self.taken);
         delivered
     }
 
@@ -364,7 +397,9 @@ impl Driver {
             }
             if inner.out.is_empty() {
                 inner.sleep(cx.waker());
+                drop(inner);
                 self.gathered = false;
+                self.wake();
                 return Poll::Pending;
             }
             // A command that comes now need not wake us: we look again.
@@ -385,7 +420,8 @@ impl Driver {
     }
 
     /// Waits for the socket; the last handle that goes away wakes us, too.
-    fn rest(&self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+    fn rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.wake();
         let mut inner = self.queue.lock();
         if inner.is_closed() {
             return Poll::Ready(Ok(()));
@@ -402,23 +438,33 @@ impl Driver {
         if inner.out.len() >= GATHER_BYTES {
             return false;
         }
+        // A caller alone need not wait for others.
+        let is_alone = inner.pending() <= 1 && self.last_count <= 1;
+        if !is_alone
+            && let Some(delay) = &mut self.delay
+            && delay.poll(cx).is_pending()
+        {
+            self.gathered = true;
+            return true;
+        }
         if !self.gathered {
             // Behind the tasks that are ready to run: those that our replies have woken, for example.
             self.gathered = true;
             cx.waker().wake_by_ref();
             return true;
         }
-        // A caller alone need not wait for others.
-        match &mut self.delay {
-            Some(delay) if inner.pending() > 1 => delay.poll(cx).is_pending(),
-            _ => false,
-        }
+        false
     }
 
     fn take(&mut self, inner: &mut Inner) {
         let start = inner.taken;
         let bytes = inner.take(self.spare.pop().unwrap_or_default());
         inner.stats.writes += 1;
+        self.last_count = inner.submitted - self.count;
+        self.count = inner.submitted;
+        if let Some(delay) = &mut self.delay {
+            delay.restart();
+        }
         self.taken = inner.taken;
         self.written = start;
         self.gathered = false;

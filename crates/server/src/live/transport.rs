@@ -13,7 +13,7 @@ use super::emulation::Emulation;
 use super::hub::wire::{Kind, Unsent, Wire};
 use super::hub::{Cx, Fields};
 use super::mail::Mail;
-use super::peers::{Waiting, Waits};
+use super::peers::{AnswerForm, Waiting, Waits};
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};
@@ -116,8 +116,9 @@ impl Request<'_, '_> {
 
     /// Answers when others have told what is needed.
     pub(super) fn wait(&mut self, waits: Waits) -> After {
-        let date = self.date.to_owned();
-        After::Streams(Box::new(Waiting { waits: Some(waits), date }), usize::MAX / 4)
+        let keeps = self.head.keep_alive && !self.shared.stopping();
+        let form = AnswerForm { date: self.date.to_owned(), keeps, minor: self.head.minor };
+        After::Waits(Box::new(Waiting { waits: Some(waits), form }))
     }
 
     fn text(&mut self, status: u16, why: &str) -> After {

@@ -35,6 +35,8 @@ struct Outlet {
     full: bool,
     /// It is closed behind what has been appended, and nothing more is.
     ending: bool,
+    /// It is a stream no more, and not closed.
+    answered: bool,
     /// When its handler wants to be called, in Unix milliseconds; 0: not at all.
     due: i64,
 }
@@ -46,6 +48,7 @@ pub(crate) struct Waiting {
     pub(crate) out: Out,
     pub(crate) full: bool,
     pub(crate) ending: bool,
+    pub(crate) answered: bool,
 }
 
 /// See the module's text.
@@ -98,10 +101,20 @@ impl Outlets {
 
     /// Appends the last bytes, whatever waits: the connection is closed when its client has taken them.
     pub(crate) fn end(&mut self, id: u64, last: &[u8]) {
+        self.append_last(id, last, false);
+    }
+
+    /// Appends an answer that was waited for: the connection goes on with its next request.
+    pub(crate) fn answer(&mut self, id: u64, answer: &[u8]) {
+        self.append_last(id, answer, true);
+    }
+
+    fn append_last(&mut self, id: u64, last: &[u8], answered: bool) {
         let Some(outlet) = self.all.get_mut(&id) else { return };
         if !outlet.ending {
             outlet.out.buf.extend_from_slice(last);
             outlet.ending = true;
+            outlet.answered = answered;
             outlet.full = false;
             Self::enqueue(&mut self.queue, id, outlet);
         }
@@ -172,7 +185,8 @@ impl Outlets {
             if let Some(outlet) = self.all.get_mut(&id) {
                 outlet.queued = false;
                 let out = std::mem::take(&mut outlet.out);
-                return Some(Waiting { id, out, full: outlet.full, ending: outlet.ending });
+                let Outlet { full, ending, answered, .. } = *outlet;
+                return Some(Waiting { id, out, full, ending, answered });
             }
         }
         None

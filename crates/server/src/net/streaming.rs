@@ -125,8 +125,14 @@ impl Worker {
             } else if w.ending
                 && let Some(mut web) = c.web.take()
             {
-                let turn = web.ends(c, self.thread.cx.now);
+                let now = self.thread.cx.now;
+                let turn = if w.answered { web.goes_on(c, now) } else { web.ends(c, now) };
                 c.web = Some(web);
+                if w.answered
+                    && let Some(web) = &mut self.web
+                {
+                    web.outlets.remove(w.id);
+                }
                 self.follow(i, turn);
             }
         }

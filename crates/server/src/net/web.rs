@@ -56,6 +56,8 @@ enum Phase {
     Body,
     /// It has become a stream, and no request follows.
     Streaming,
+    /// The answer to a request is still to come: nothing is read, and requests behind it wait.
+    Waiting,
     /// It is closed when its answers have been sent.
     Closing,
     /// It is closed for writing.
@@ -97,14 +99,20 @@ impl WebConn {
         let most = match self.phase {
             // Its protocol knows when a client that takes everything must show that it is there.
             Phase::Streaming if !unsent => return false,
-            Phase::Idle | Phase::Closing | Phase::Streaming => seconds(Id::WebIdleTimeout),
+            // Who is asked has a time of its own.
+            Phase::Waiting if !unsent => return false,
+            Phase::Idle | Phase::Closing | Phase::Streaming | Phase::Waiting => {
+                seconds(Id::WebIdleTimeout)
+            }
             Phase::Head => seconds(Id::WebHeadTimeout),
             Phase::Body => seconds(Id::WebBodyTimeout),
             Phase::Lingering => LINGER_MS,
         };
         let since = match self.phase {
             // A large answer may take long, as long as some of it is taken.
-            Phase::Idle | Phase::Closing | Phase::Streaming => self.since.max(active),
+            Phase::Idle | Phase::Closing | Phase::Streaming | Phase::Waiting => {
+                self.since.max(active)
+            }
             _ => self.since,
         };
         now - since > most
@@ -114,6 +122,14 @@ impl WebConn {
     pub(super) fn ends(&mut self, c: &mut Conn, now: i64) -> Turn {
         self.enter(Phase::Closing, now);
         if c.unsent() == 0 { end(c, self, now) } else { Turn::Keep }
+    }
+
+    /// The answer for which it has waited is appended: the next request follows.
+    pub(super) fn goes_on(&mut self, c: &Conn, now: i64) -> Turn {
+        self.stream = None;
+        self.enter(Phase::Idle, now);
+        let has_more = c.readable || c.hangup || !c.buf.is_empty();
+        if c.unsent() == 0 && has_more { Turn::Again } else { Turn::Keep }
     }
 }
 
@@ -158,6 +174,8 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     }
     match web.phase {
         Phase::Lingering => return linger(io, c),
+        Phase::Waiting if c.is_closing() => return Ok(Turn::Close),
+        Phase::Waiting => return Ok(Turn::Keep),
         Phase::Closing => return Ok(end(c, web, now)),
         _ if c.is_closing() => return Ok(Turn::Close),
         _ => {}
@@ -184,7 +202,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     *io.input = input;
     let in_head = !c.buf.is_empty() && !done.more;
     match web.phase {
-        Phase::Closing | Phase::Streaming => {}
+        Phase::Closing | Phase::Streaming | Phase::Waiting => {}
         _ if web.pending.is_some() => web.enter(Phase::Body, now),
         _ if in_head => web.enter(Phase::Head, now),
         _ if done.consumed > 0 => web.enter(Phase::Idle, now),
@@ -197,6 +215,9 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     if web.phase == Phase::Streaming {
         // What the client has sent behind its request.
         return Ok(if done.more || c.readable { Turn::Again } else { Turn::Keep });
+    }
+    if web.phase == Phase::Waiting {
+        return Ok(Turn::Keep);
     }
     Ok(if web.phase == Phase::Closing {
         if c.unsent() == 0 { end(c, web, now) } else { Turn::Keep }
@@ -263,7 +284,7 @@ fn answer(io: &mut Io<'_>, web: &mut WebConn, (id, input): (u64, &[u8]), now: i6
             // Nothing behind the last request counts.
             return Done { consumed: input.len(), more: false };
         }
-        if web.phase == Phase::Streaming {
+        if matches!(web.phase, Phase::Streaming | Phase::Waiting) {
             return Done { consumed, more: consumed < input.len() };
         }
     }
@@ -311,13 +332,22 @@ fn respond(io: &mut Io<'_>, web: &mut WebConn, id: u64, head: &head::Head<'_>, b
     match after {
         After::Keeps => web.enter(Phase::Idle, now),
         After::Ends => web.enter(Phase::Closing, now),
-        After::Streams(mut stream, cap) => {
-            web.enter(Phase::Streaming, now);
-            responder.outlets.open(id, cap);
-            stream.begin(&mut At { id, shared, thread, web: responder });
-            web.stream = Some(stream);
-        }
+        After::Streams(stream, cap) => begin(io, (web, id), Phase::Streaming, (stream, cap)),
+        After::Waits(stream) => begin(io, (web, id), Phase::Waiting, (stream, usize::MAX / 4)),
     }
+}
+
+fn begin(
+    io: &mut Io<'_>,
+    (web, id): (&mut WebConn, u64),
+    phase: Phase,
+    (mut stream, cap): (Box<dyn Streaming>, usize),
+) {
+    let Io { shared, thread, responder, .. } = io;
+    web.enter(phase, thread.cx.now);
+    responder.outlets.open(id, cap);
+    stream.begin(&mut At { id, shared, thread, web: responder });
+    web.stream = Some(stream);
 }
 
 /// Sends the answers, with those of others or at once, or keeps them until the journal has what they tell of.
@@ -335,7 +365,7 @@ fn send(
         io.out.clear();
         return Ok(false);
     }
-    let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming);
+    let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming | Phase::Waiting);
     let at_once = c.hangup || c.gate.is_some() || c.unsent() > 0 || !io.out.shared.is_empty();
     let id = c.session.client.id;
     web.gathered = goes_on && !at_once && io.gathered.add((io.i, id), &io.out.buf);

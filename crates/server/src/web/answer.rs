@@ -59,6 +59,9 @@ pub(crate) enum After {
     Ends,
     /// A stream, for which at most so many bytes wait.
     Streams(Box<dyn Streaming>, usize),
+    /// An answer that is still to come: it goes to the outlets by [`Outlets::answer`], and the next request follows,
+    /// or by [`Outlets::end`].
+    Waits(Box<dyn Streaming>),
 }
 
 impl Responder {

@@ -1,18 +1,17 @@
 //! One client of one kind drives a server: `clients-bench CLIENT PORT CALLERS SECONDS [RATE] [DELAY_US] [THREADS]`.
 //!
-//! Prints the client, operations per second and nanoseconds of this process's CPU per operation. Each caller sets
-//! its own 16 keys to 64 bytes, again and again; with a RATE (operations per second of all callers), at fixed times.
+//! Prints the client, operations per second, nanoseconds of CPU per operation, and, of apus-client, commands per write
+//! and the median latency in microseconds. Each caller sets its own 16 keys to 64 bytes, again and again; with a RATE
+//! (operations per second of all callers), when the thread of the pace starts it: see [`pace`]. That thread's CPU does not
+//! count.
 
-use rustix::fd::OwnedFd;
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
+mod pace;
+
+use pace::Pace;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 struct Plan {
     port: u16,
@@ -42,101 +41,82 @@ fn main() {
     };
     let runtime = builder.enable_all().build().expect("a runtime");
     let client = args[1].clone();
-    let (operations, cpu) = runtime.block_on(async move {
+    let outcome = runtime.block_on(async move {
         match client.as_str() {
             "apus" => apus(&plan).await,
             "redis" => redis_rs(&plan).await,
             "fred" => fred(&plan).await,
-            // The callers' own cost.
-            "nothing" => drive(&plan, |_| async {}).await,
             other => panic!("no client {other}"),
         }
     });
-    println!("{} {:.0} {:.0}", args[1], operations.0, cpu);
-    let _ = operations.1;
+    let Outcome { rate, cpu, gathered, latency } = outcome;
+    println!("{} {rate:.0} {cpu:.0} {gathered:.2} {}", args[1], latency.as_micros());
 }
 
-type Outcome = ((f64, u64), f64);
+struct Outcome {
+    /// Operations per second.
+    rate: f64,
+    /// Nanoseconds for each.
+    cpu: f64,
+    /// Commands per write.
+    gathered: f64,
+    /// The median.
+    latency: Duration,
+}
+
+/// Commands and writes so far, and the median latency.
+type Seen = (u64, u64, Duration);
 
 /// Runs the callers, after a second of warming up.
-async fn drive<F, Fut>(plan: &Plan, call: F) -> Outcome
+async fn drive<F, Fut>(plan: &Plan, call: F, seen: impl Fn() -> Seen) -> Outcome
 where
     F: Fn(String) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = ()> + Send,
+    Fut: Future<Output = ()> + Send + 'static,
 {
     let (count, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let callers = usize::try_from(plan.callers).expect("few");
+    let keys_of = |caller: usize| -> Vec<String> { (0..16).map(|i| format!("key:{caller}:{i}")).collect() };
     let mut tasks = Vec::new();
-    for caller in 0..plan.callers {
+    let pace = (plan.rate > 0).then(|| {
+        let keys: Vec<Vec<String>> = (0..callers).map(keys_of).collect();
+        let (next, call) = (AtomicUsize::new(0), call.clone());
+        Pace::new(plan.rate, callers, count.clone(), move |caller| {
+            call(keys[caller][next.fetch_add(1, Relaxed) % 16].clone())
+        })
+    });
+    for caller in 0..if pace.is_some() { 0 } else { callers } {
         let (call, count, stop) = (call.clone(), count.clone(), stop.clone());
-        let pause = (plan.rate > 0).then(|| Duration::from_nanos(1_000_000_000 * plan.callers / plan.rate));
-        let first = pause.map(|pause| pause.mul_f64(caller as f64 / plan.callers as f64));
+        let keys = keys_of(caller);
         tasks.push(tokio::spawn(async move {
-            let keys: Vec<String> = (0..16).map(|i| format!("key:{caller}:{i}")).collect();
-            let ticker = pause.zip(first).map(|(pause, first)| Ticker::new(first, pause));
             let mut i = 0;
             while !stop.load(Relaxed) {
-                if let Some(ticker) = &ticker {
-                    ticker.wait().await;
-                }
                 call(keys[i % 16].clone()).await;
                 i += 1;
                 count.fetch_add(1, Relaxed);
             }
         }));
     }
+    let cpu = || pace::cpu_of_others(pace.as_ref());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let (begin, before, cpu_before) = (Instant::now(), count.load(Relaxed), cpu());
+    let (begin, before, cpu_before, seen_before) = (Instant::now(), count.load(Relaxed), cpu(), seen());
     tokio::time::sleep(plan.time).await;
     let (took, done, cpu) = (begin.elapsed(), count.load(Relaxed) - before, cpu() - cpu_before);
+    let (commands, writes, latency) = seen();
     stop.store(true, Relaxed);
     for task in tasks {
         let _ = task.await;
     }
-    ((done as f64 / took.as_secs_f64(), done), cpu * 1e9 / done as f64)
-}
-
-/// Ticks at fixed times, those that are missed at once: tokio's own clock has milliseconds, in which commands would
-/// gather by themselves.
-struct Ticker {
-    timer: AsyncFd<OwnedFd>,
-    left: AtomicU64,
-}
-
-impl Ticker {
-    fn new(first: Duration, every: Duration) -> Self {
-        let spec = |time: Duration| Timespec {
-            tv_sec: i64::try_from(time.as_secs()).expect("short"),
-            tv_nsec: i64::from(time.subsec_nanos()),
-        };
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK).expect("a timer");
-        let times = Itimerspec { it_interval: spec(every), it_value: spec(first + Duration::from_nanos(1)) };
-        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times).expect("set");
-        #[expect(deprecated, reason = "an OwnedFd is open and the same until it is dropped")]
-        let timer = AsyncFd::with_interest(timer, Interest::READABLE).expect("watched");
-        Self { timer, left: AtomicU64::new(0) }
-    }
-
-    async fn wait(&self) {
-        while self.left.load(Relaxed) == 0 {
-            let mut guard = self.timer.readable().await.expect("it ticks");
-            let mut ticks = [0; 8];
-            let read = |timer: &AsyncFd<OwnedFd>| {
-                rustix::io::read(timer, &mut ticks).map_err(std::io::Error::from)
-            };
-            if guard.try_io(read).is_ok() {
-                self.left.store(u64::from_ne_bytes(ticks), Relaxed);
-            }
-        }
-        self.left.fetch_sub(1, Relaxed);
+    Outcome {
+        rate: done as f64 / took.as_secs_f64(),
+        cpu: cpu as f64 / done as f64,
+        gathered: (commands - seen_before.0) as f64 / (writes - seen_before.1).max(1) as f64,
+        latency,
     }
 }
 
-/// Seconds of CPU that this process has used: user and system.
-fn cpu() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    let fields: Vec<&str> = stat.rsplit(") ").next().expect("fields").split(' ').collect();
-    let ticks = |i: usize| fields[i].parse::<f64>().expect("ticks");
-    (ticks(11) + ticks(12)) / 100.0
+/// Of a client that does not count.
+fn none() -> Seen {
+    (0, 0, Duration::ZERO)
 }
 
 const VALUE: [u8; 64] = [b'x'; 64];
@@ -146,7 +126,7 @@ async fn apus(plan: &Plan) -> Outcome {
     let mut config: apus_client::Config = format!("redis://127.0.0.1:{}", plan.port).parse().expect("a URL");
     config.flush_delay = (!plan.delay.is_zero()).then_some(plan.delay);
     let client = Client::with_config(config).await.expect("connected");
-    let outcome = drive(plan, {
+    let call = {
         let client = client.clone();
         move |key| {
             let client = client.clone();
@@ -154,10 +134,12 @@ async fn apus(plan: &Plan) -> Outcome {
                 client.set(&key, &VALUE).await.expect("set");
             }
         }
+    };
+    drive(plan, call, || {
+        let metrics = client.metrics();
+        (metrics.commands, metrics.writes, metrics.latencies.quantile(0.5))
     })
-    .await;
-    eprintln!("{:?}", client.metrics());
-    outcome
+    .await
 }
 
 async fn redis_rs(plan: &Plan) -> Outcome {
@@ -169,7 +151,7 @@ async fn redis_rs(plan: &Plan) -> Outcome {
         async move {
             let _: () = connection.set(&key, &VALUE[..]).await.expect("set");
         }
-    })
+    }, none)
     .await
 }
 
@@ -183,6 +165,6 @@ async fn fred(plan: &Plan) -> Outcome {
         async move {
             let _: () = client.set(key, &VALUE[..], None, None, false).await.expect("set");
         }
-    })
+    }, none)
     .await
 }

@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     /// Where `out` begins in the stream: the driver has taken all before it.
     pub(crate) taken: u64,
     order: VecDeque<Entry>,
+    /// How many entries there ever were.
+    pub(crate) submitted: u64,
     slots: Vec<Slot>,
     free: u32,
     /// Callers for whose commands there was no room, oldest first.
@@ -121,6 +123,7 @@ impl Queue {
             out: Vec::new(),
             taken: 0,
             order: VecDeque::new(),
+            submitted: 0,
             slots: Vec::new(),
             free: NOBODY,
             waiting: BTreeMap::new(),
@@ -294,6 +297,7 @@ impl Inner {
             repeatable: payload.repeatable,
             repeats: 0,
         });
+        self.submitted += 1;
         self.queued.get_or_insert_with(Instant::now);
         self.stats.commands += u64::from(payload.replies);
         Ok(slot)

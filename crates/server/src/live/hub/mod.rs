@@ -38,6 +38,7 @@ use self::client::{Client, Grace, Headers};
 use self::held::Held;
 use self::wire::{Unsent, Wire};
 use super::Live;
+use super::peers::AnswerForm;
 use super::store::{READ_ONLY, Store};
 use crate::Shared;
 use crate::net::Outlets;
@@ -72,8 +73,8 @@ pub(crate) struct Hub {
     numbered: u64,
     pub(super) clients: HashMap<u64, Client>,
     pub(super) channels: HashMap<Arc<str>, Channel>,
-    /// Clients of the API that wait for other servers, with the dates of their answers.
-    pub(super) waiting: HashMap<u64, String>,
+    /// Clients of the API that wait for other servers.
+    pub(super) waiting: HashMap<u64, AnswerForm>,
     /// What was read from the broker for subscriptions that begin now.
     begun: broker::Reads,
     /// Clients that are not connected yet, with what their answers begin with.

@@ -1,4 +1,4 @@
-//! Histories of topics for clients of the API: their connections wait as streams that nothing is appended to.
+//! Histories of topics for clients of the API: their connections wait.
 
 use std::sync::Arc;
 

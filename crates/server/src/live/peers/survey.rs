@@ -1,5 +1,5 @@
 //! Questions to all servers: one asks, each answers, and the answer to a client of the API is the sum. Meanwhile the
-//! client's connection waits as a stream that nothing is appended to.
+//! client's connection waits, and so do the requests behind it.
 //!
 //! | survey | question | answer |
 //! |---|---|---|
@@ -214,16 +214,25 @@ pub(in super::super) enum Waits {
 /// A request of the API that waits for other servers.
 pub(in super::super) struct Waiting {
     pub(in super::super) waits: Option<Waits>,
-    /// The date for its answer.
+    pub(in super::super) form: AnswerForm,
+}
+
+/// What an answer that comes later has of its request.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct AnswerForm {
     pub(in super::super) date: String,
+    /// The next request follows.
+    pub(in super::super) keeps: bool,
+    /// The minor version of HTTP.
+    pub(in super::super) minor: u8,
 }
 
 impl Streaming for Waiting {
     fn begin(&mut self, at: &mut At<'_>) {
         let (id, waits) = (at.id, self.waits.take());
-        let date = std::mem::take(&mut self.date);
+        let form = std::mem::take(&mut self.form);
         with_hub(at, |hub, cx| {
-            hub.waiting.insert(id, date);
+            hub.waiting.insert(id, form);
             match waits {
                 Some(Waits::Channels(pattern)) => hub.ask_for_channels(cx, id, &pattern),
                 Some(Waits::Broker(asked, shape)) => hub.answer_later(cx, id, asked, shape),
@@ -251,14 +260,18 @@ impl Hub {
         id: u64,
         (status, body): (u16, &[u8]),
     ) {
-        let Some(date) = self.waiting.remove(&id) else { return };
+        let Some(AnswerForm { date, keeps, minor }) = self.waiting.remove(&id) else { return };
         let mut answer = Vec::new();
         response::begin(&mut answer, status, &date);
         response::field(&mut answer, "Content-Type", JSON);
         response::length(&mut answer, body.len());
-        response::end(&mut answer, false, 1);
+        response::end(&mut answer, keeps, minor);
         answer.extend_from_slice(body);
-        cx.outlets.end(id, &answer);
+        if keeps {
+            cx.outlets.answer(id, &answer);
+        } else {
+            cx.outlets.end(id, &answer);
+        }
     }
 
     /// Does what a client of the API asks for, of which the broker has a part.

@@ -1,5 +1,5 @@
-// Command node is a server of browsers built on centrifuge, with its memory engine: what the library itself costs, for
-// tests/bench/live.py. It has Centrifugo's paths and its JSON, for what the measurement needs of them: channels that
+// Command node is a server of browsers built on centrifuge, with its memory engine or its Redis engine: what the library
+// itself costs, for tests/bench/live.py and live_broker.py. It has Centrifugo's paths and its JSON, for what the measurement needs of them: channels that
 // begin with "hist:" have a history and recover, everybody may do everything, and /api/publish publishes.
 package main
 
@@ -70,7 +70,18 @@ func publish(node *centrifuge.Node, key string) http.HandlerFunc {
 	}
 }
 
-// main is called with an address and the key of the API.
+// useRedis has the channels of a node live in the server at an address.
+func useRedis(node *centrifuge.Node, address string) {
+	shard, err := centrifuge.NewRedisShard(node, centrifuge.RedisShardConfig{Address: address})
+	must(err)
+	broker, err := centrifuge.NewRedisBroker(node, centrifuge.RedisBrokerConfig{
+		Prefix: "node", Shards: []*centrifuge.RedisShard{shard},
+	})
+	must(err)
+	node.SetBroker(broker)
+}
+
+// main is called with an address, the key of the API, and for the Redis engine the address of its server.
 func main() {
 	address, key := os.Args[1], os.Args[2]
 	node, err := centrifuge.New(centrifuge.Config{ClientChannelLimit: 1 << 20})
@@ -79,6 +90,9 @@ func main() {
 		return centrifuge.ConnectReply{Credentials: &centrifuge.Credentials{UserID: ""}}, nil
 	})
 	node.OnConnect(connected)
+	if len(os.Args) > 3 {
+		useRedis(node, os.Args[3])
+	}
 	must(node.Run())
 	anybody := func(*http.Request) bool { return true }
 	http.Handle("/connection/websocket", centrifuge.NewWebsocketHandler(node, centrifuge.WebsocketConfig{CheckOrigin: anybody}))

@@ -1,6 +1,6 @@
--- Who is in a channel, or with 'count' how many clients and users are. What has expired goes away first.
+-- How many clients and users are in a channel. Those whose time is over go away first.
 local expire, data, user_expire, user_clients = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local now, by_field, what = ARGV[1], ARGV[2] == '1', ARGV[3]
+local now, by_field = ARGV[1], ARGV[2] == '1'
 
 local function expire_members(times, fields)
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', times, '0', now)) do
@@ -11,11 +11,6 @@ end
 
 if not by_field then
   expire_members(expire, data)
-end
-if what ~= 'count' then
-  return redis.call('HGETALL', data)
-end
-if not by_field then
   expire_members(user_expire, user_clients)
 end
 return {redis.call('HLEN', data), redis.call('HLEN', user_clients)}
