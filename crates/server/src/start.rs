@@ -98,6 +98,9 @@ impl Builder {
             web: web::Web::new(&engine),
             live: live::Live::load(&engine)?,
         });
+        if shared.live.is_some() && !bound.iter().any(|one| matches!(one, Bound::Web(_))) {
+            log!(engine.log, Warning, "live-config without web-port: browsers cannot connect");
+        }
         let workers = (0..threads)
             .map(|index| NewWorker::new(&shared, index, threads))
             .collect::<io::Result<Vec<_>>>()?;

@@ -56,9 +56,9 @@ def open_files(test, count):
 
 
 class Server:
-    """One running server. `with Server("--maxclients", "5") as server: ...`"""
+    """One running server. `with Server("--maxclients", "5") as server: ...`; `env` is added to its environment."""
 
-    def __init__(self, *options, conf=None):
+    def __init__(self, *options, conf=None, env=None):
         if not BINARY:
             raise RuntimeError("APUS_BIN must name the apus binary")
         self.dir = tempfile.mkdtemp(prefix="apus-test-")
@@ -75,6 +75,7 @@ class Server:
             stderr=subprocess.STDOUT,
             # A `dir` among the options may be relative.
             cwd=self.dir,
+            env={**os.environ, **(env or {})},
         )
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

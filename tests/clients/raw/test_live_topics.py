@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 import unittest
+from functools import partial
 
 from harness.live import Live, WebSocket, token
 from harness.protobuf import fields, message
@@ -18,6 +19,7 @@ NAMESPACES = {
     "log": {"topic": "log.{channel}", "presence": True, "join_leave": True},
     "raw": {"topic": "raw", "publication_data_format": "binary"},
     "last": {"topic": "audit", "force_recovery": True, "force_recovery_mode": "cache", "auto_cache_recover": True},
+    "delta": {"topic": "audit", "allowed_delta_types": ["fossil"], "delta_publish": True},
     "ch": {},
 }
 
@@ -25,10 +27,10 @@ NAMESPACES = {
 class Topics(Live):
     """A server with channels that are topics, which keeps its files when it is killed."""
 
-    def __init__(self, *options, **more):
+    def __init__(self, *options, env=None, **more):
         self.data = tempfile.mkdtemp(prefix="apus-live-topics-")
-        self.options = ["--dir", self.data, *options]
-        super().__init__(*self.options, **{"namespaces": NAMESPACES, **more})
+        self.options, self.env = ["--dir", self.data, *options], env
+        super().__init__(*self.options, **{"namespaces": NAMESPACES, "server": partial(Server, env=env), **more})
         self.resp = self.connect()
 
     def kill(self):
@@ -37,7 +39,7 @@ class Topics(Live):
 
     def start(self):
         file = os.path.join(self.dir.name, "live.json")
-        self.server = Server("--web-port", self.port, "--live-config", file, *self.options)
+        self.server = Server("--web-port", self.port, "--live-config", file, *self.options, env=self.env)
         self.connect = self.server.connect
         self.resp = self.connect()
 
@@ -317,6 +319,107 @@ class TestTopics(unittest.TestCase):
             self.assertEqual(len(live.api("history", channel="audit:x", limit=-1)["publications"]), 1000)
             self.assertEqual(live.failing("history", channel="log:none", limit=1), 102)
 
+    def test_histories_of_the_api_say_what_they_cannot_give(self):
+        with Topics() as live:
+            live.append("audit", 0, 1)
+            epoch = live.api("history", channel="audit:x", limit=0)["epoch"]
+            self.assertEqual(seen(live.api("history", channel="audit:x", limit=9, since={"offset": 1, "epoch": epoch})["publications"]), numbers(1, 2))
+            self.assertEqual(live.failing("history", channel="audit:x", limit=9, since={"offset": 1, "epoch": "another"}), 112)
+            live.append("raw", b"\xff")
+            self.assertEqual(live.failing("history", channel="raw:x", limit=1), 108)
+
+    def test_answers_are_bounded_by_their_bytes(self):
+        with Topics(client={"recovery_max_publication_limit": -1}) as live, live.client() as c:
+            # As text three MiB become four.
+            big = bytes([0xFF]) * (3 << 20)
+            for _ in range(5):
+                live.append("audit", big)
+            at = {"recover": True, "epoch": ""}
+            self.assertEqual([p["offset"] for p in c.call("subscribe", channel="audit:x", **at)["publications"]], [1, 2, 3, 4, 5])
+            for _ in range(3):
+                live.append("audit", big)
+                c.publication()
+            with live.client() as late:
+                # Eighteen MiB and more are too much.
+                self.assertEqual(late.call("subscribe", channel="audit:x", **at).get("recovered"), None)
+                late.call("unsubscribe", channel="audit:x")
+                self.assertTrue(late.call("subscribe", channel="audit:x", **at, offset=3)["recovered"])
+                for read in [late.call, live.api]:
+                    got = []
+                    while len(got) < 8:
+                        page = read("history", channel="audit:x", limit=100, since={"offset": len(got), "epoch": ""})["publications"]
+                        self.assertLess(len(page), 8)
+                        got += [p["offset"] for p in page]
+                    self.assertEqual(got, list(range(1, 9)))
+
+    def test_a_client_that_takes_a_long_answer_slowly_is_not_ended(self):
+        with Topics() as live:
+            for _ in range(5):
+                live.append("audit", "x" * (3 << 20))
+            with live.client(rcvbuf=1 << 16) as c:
+                c.commands({"subscribe": {"channel": "audit:x", "recover": True}})
+                with live.client() as other:
+                    other.call("subscribe", channel="audit:x")
+                    for n in range(5):
+                        live.append("audit", n)
+                        other.publication()
+                self.assertEqual(len(c.message()["subscribe"]["publications"]), 5)
+                self.assertEqual([c.publication()["data"] for _ in range(5)], list(range(5)))
+
+    def test_damaged_records_are_not_recovered(self):
+        with Topics() as live:
+            live.run("TOPIC.CREATE", "audit", "segment_bytes", 4096)
+            for n in range(20):
+                live.append("audit", f"record-{n:04}" + "x" * 1000)
+            with live.client() as c:
+                at = place(c.call("subscribe", channel="audit:x"))
+            live.kill()
+            for folder, _, files in os.walk(live.data):
+                for name in files:
+                    with open(os.path.join(folder, name), "r+b") as f:
+                        found = f.read().find(b"record-0001")
+                        if found >= 0:
+                            f.seek(found)
+                            f.write(b"R")
+            live.start()
+            with live.client() as c:
+                for offset, recovered in [(0, False), (1, False), (2, True)]:
+                    result = c.call("subscribe", channel="audit:x", **{**at, "offset": offset})
+                    self.assertEqual((result.get("recovered", False), result["offset"]), (recovered, offset if recovered else 20))
+                    self.assertEqual(len(result.get("publications", [])), 18 * recovered)
+                    c.call("unsubscribe", channel="audit:x")
+                history = lambda **asked: [p["offset"] for p in c.call("history", channel="audit:x", **asked)["publications"]]
+                c.call("subscribe", channel="audit:x")
+                self.assertEqual(history(limit=-1), [1])
+                self.assertEqual(history(limit=-1, since={"offset": 2, "epoch": ""}), list(range(3, 21)))
+                self.assertEqual(c.call("history", channel="audit:x", limit=1, since={"offset": 1, "epoch": ""})["code"], 100)
+                live.append("audit", "after")
+                self.assertEqual(c.publication(), {"data": "after", "offset": 21})
+
+    def test_deltas(self):
+        with Topics() as live, live.client() as c:
+            text = "much that stays the same, " * 10
+            live.append("audit", [text, 0])
+            result = c.call("subscribe", channel="delta:x", delta="fossil", recover=True)
+            self.assertTrue(result["delta"])
+            self.assertEqual(json.loads(result["publications"][0]["data"]), [text, 0])
+            # The first that the thread sends is whole, the others are what has changed.
+            for n in (1, 2, 3):
+                live.append("audit", [text, n])
+                push = c.publication()
+                self.assertEqual((push.get("delta", False), len(push["data"]) < 100), (n > 1, n > 1), push)
+            with live.client() as plain:
+                plain.call("subscribe", channel="delta:y")
+                live.append("audit", 4)
+                self.assertEqual(plain.publication(), {"data": 4, "offset": 5})
+
+    def test_not_beside_a_broker(self):
+        with Server() as broker, Topics("--live-broker", f"redis://127.0.0.1:{broker.port}") as live, live.client() as c:
+            live.append("audit", 0)
+            self.assertEqual(c.call("subscribe", channel="audit:x")["code"], 108)
+            self.assertEqual(c.call("subscribe", channel="audit:x", recover=True)["code"], 108)
+            self.assertIn(live.failing("history", channel="audit:x", limit=1), (102, 108))
+
     def test_the_latest_record_comes_with_the_subscription(self):
         with Topics() as live, live.client() as c:
             live.append("audit", *range(50))
@@ -364,6 +467,20 @@ class TestTopics(unittest.TestCase):
                 self.assertIn("subscribe", c.push())
                 live.append("log.a", 1)
                 self.assertEqual([p["pub"] for p in pushes(c, 2)], [{"data": 0, "offset": 1}, {"data": 1, "offset": 2}])
+
+    def test_another_server_subscribes(self):
+        """Its namespace may be none of topics: it grants no positions."""
+        with Topics() as live, WebSocket(live.port) as c:
+            live.append("audit", 0)
+            c.hello(token=token(sub="7"))
+            subscribe = message(_1="7", _2="audit:x", _11=message(_1=0, _2=""))
+            live.run("PUBLISH", "centrifugo.control", message(_1="another", _10=subscribe))
+            result = c.push()["subscribe"]
+            self.assertTrue(result["recoverable"] and result["positioned"], result)
+            live.append("audit", 1)
+            self.assertEqual([p["pub"] for p in pushes(c, 2)], [{"data": 0, "offset": 1}, {"data": 1, "offset": 2}])
+            live.run("TOPIC.DELETE", "audit")
+            self.assertEqual(c.ended()[0], 3010)
 
     def test_the_user_of_channels_needs_the_topic(self):
         with Topics("--live-user", "live") as live, live.client() as c:

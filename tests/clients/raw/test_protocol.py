@@ -1,5 +1,6 @@
 """Bytes that no client library would send, and Redis's replies to them."""
 
+import random
 import socket
 import struct
 import unittest
@@ -239,3 +240,53 @@ class Unauthenticated(unittest.TestCase):
             self.assertEqual(c.command("AUTH", "secret"), b"+OK")
             self.assertEqual(c.command("SET", "k", "v" * 20_000), b"+OK")
             self.assertEqual(c.command("EXISTS", *["k"] * 20), b":20")
+
+
+class ReadAhead(unittest.TestCase):
+    """Connections whose input is short are read together before any of it is executed."""
+
+    CONNECTIONS = 24
+    ROUNDS = 40
+
+    def turn(self, dice, i, known):
+        """Commands of connection `i`, and their replies; `known` are its keys and values."""
+        requests, replies = [], []
+
+        def say(reply, *words):
+            requests.append(encode(*words))
+            replies.append(reply)
+
+        for _ in range(dice.choice([1, 2, 5, 16, 16, 16, 60])):
+            key = f"{i}:{dice.randrange(30)}"
+            kind = dice.randrange(20)
+            if kind < 8:
+                known[key] = "v" * dice.choice([1, 3, 40, 300])
+                say(b"+OK\r\n", "SET", key, known[key])
+            elif kind < 16:
+                value = known.get(key)
+                say(b"$-1\r\n" if value is None else b"$%d\r\n%s\r\n" % (len(value), value.encode()), "GET", key)
+            elif kind == 16:
+                say(b":%d\r\n" % (known.pop(key, None) is not None), "DEL", key)
+            elif kind == 17:
+                say(b"+OK\r\n", "SELECT", 0)
+            elif kind == 18:
+                say(b"$1\r\nx\r\n", "EVAL", "return 'x'", 0)
+            else:
+                say(b"+OK\r\n", "MULTI")
+                say(b"+QUEUED\r\n", "EXISTS", key)
+                say(b"*1\r\n:%d\r\n" % (key in known), "EXEC")
+        return b"".join(requests), b"".join(replies)
+
+    def test_connections_get_their_own_replies(self):
+        dice = random.Random(16)
+        with Server() as server:
+            clients = [server.connect() for _ in range(self.CONNECTIONS)]
+            known = [{} for _ in clients]
+            for _ in range(self.ROUNDS):
+                turns = [self.turn(dice, i, known[i]) for i in range(len(clients))]
+                for c, (requests, _) in zip(clients, turns):
+                    c.send(requests)
+                for i, (c, (_, replies)) in enumerate(zip(clients, turns)):
+                    self.assertEqual(c.exactly(len(replies)), replies, f"connection {i}")
+            for c in clients:
+                c.close()

@@ -96,6 +96,18 @@ class Start(unittest.TestCase):
             self.assertIn(b"Unable to update TLS configuration", said)
             self.assertEqual(c.command("CONFIG", "SET", "tls-port", "0"), b"+OK")
 
+    def test_live_channels_that_cannot_be_reached(self):
+        with tempfile.TemporaryDirectory() as dir:
+            # A relative path begins at `dir`.
+            status, said = start("--dir", dir, "--live-config", "live.json")
+            self.assertEqual(status, 1)
+            self.assertIn(f"live-config {os.path.realpath(dir)}/live.json: No such file", said)
+            file = os.path.join(dir, "live.json")
+            with open(file, "w", encoding="utf-8") as f:
+                f.write("{}")
+            with Server("--live-config", file) as server:
+                server.wait_for_log("live-config without web-port: browsers cannot connect")
+
     def test_what_would_do_harm_when_it_is_missing_stops_the_start(self):
         for line, why in (
             ("cluster-enabled yes", "no cluster mode"),

@@ -252,6 +252,11 @@ fn python_suite(name: &str, python: &Path, apus: &Path) -> PartResult {
             Ok(rounds) => _ = command.env("APUS_ROUNDS", rounds),
             Err(why) => return part.conclude(Err(why)),
         }
+        // Without it the tests of a bucket leave themselves out, and say so.
+        match setup::minio() {
+            Ok(minio) => _ = command.env("MINIO", minio),
+            Err(why) => println!("{why}"),
+        }
     }
     let result = process::watch(&mut command, |line| python_line(&mut part, line));
     part.conclude(result)

@@ -49,7 +49,8 @@ impl File {
         let path = std::path::absolute(path).map_err(|e| bad(e.to_string()))?;
         // Before it is read: a change in between is then seen as one.
         let stamp = stamp(&path);
-        let text = std::fs::read(&path).map_err(|e| bad(config::os_text(&e)))?;
+        let text = std::fs::read(&path)
+            .map_err(|e| format!("live-config {}: {}", path.display(), config::os_text(&e)))?;
         let loaded = ::live::options::load(&text, &[]).map_err(|e| bad(e.to_string()))?;
         for note in &loaded.notes {
             log!(engine.log, Notice, "live-config: {}", note);

@@ -8,7 +8,8 @@
 //! Memory: a connection for which nothing waits has no buffer here. Buffers that were sent are used again
 //! by the next connections. What a client does not take is bounded: beyond its cap it gets nothing more and is
 //! closed. A burst within one turn is not held against a client that has taken all before it, up to
-//! [`BURST_MAX`].
+//! [`BURST_MAX`] and one message, and neither is what is left of it later: a client that recovers much takes it at the
+//! pace of its line, while others publish.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,6 +28,8 @@ struct Outlet {
     out: Out,
     /// Bytes that its socket has not taken, as of the last sending.
     unsent: usize,
+    /// Bytes that wait since the client had taken everything: they are not held against it.
+    spared: usize,
     /// See the module's text.
     cap: usize,
     /// It is in the list of those that have something to do.
@@ -85,14 +88,20 @@ impl Outlets {
         if outlet.ending || outlet.full {
             return false;
         }
-        let waits = outlet.unsent + outlet.out.len() + bytes.len();
-        let most = if outlet.unsent == 0 { outlet.cap.max(BURST_MAX) } else { outlet.cap };
-        outlet.full = waits > most;
+        let waits = outlet.unsent + outlet.out.len();
+        outlet.full = if outlet.unsent == 0 {
+            waits >= outlet.cap.max(BURST_MAX)
+        } else {
+            waits + bytes.len() - outlet.spared > outlet.cap
+        };
         if !outlet.full {
             if outlet.out.buf.capacity() == 0 {
                 outlet.out.buf = self.spare.pop().unwrap_or_default();
             }
             outlet.out.buf.extend_from_slice(bytes);
+            if outlet.unsent == 0 {
+                outlet.spared = outlet.out.len();
+            }
         }
         let added = !outlet.full;
         Self::enqueue(&mut self.queue, id, outlet);
@@ -205,6 +214,7 @@ impl Outlets {
     pub(crate) fn note_unsent(&mut self, id: u64, unsent: usize) {
         if let Some(outlet) = self.all.get_mut(&id) {
             outlet.unsent = unsent;
+            outlet.spared = outlet.spared.min(unsent);
         }
     }
 
@@ -236,11 +246,11 @@ mod tests {
         let first = all.next().expect("it waits");
         assert_eq!((first.id, first.out.len(), first.full), (7, 1000, false));
         all.note_unsent(7, 60);
-        assert!(all.append(7, &[2; 40]));
+        assert!(all.append(7, &[2; 100]), "the rest of the burst does not count");
         assert!(!all.append(7, &[3]), "beyond the cap");
         assert!(!all.append(7, &[]), "nothing more, however short");
         let second = all.next().expect("it waits");
-        assert_eq!((second.out.len(), second.full), (40, true));
+        assert_eq!((second.out.len(), second.full), (100, true));
         all.end(7, b"bye");
         let given_back = all.next().expect("it waits");
         all.put_back(given_back);
@@ -248,6 +258,17 @@ mod tests {
         assert_eq!((last.out.buf.as_slice(), last.full, last.ending), (&b"bye"[..], false, true));
         assert!(!all.append(7, b"x"), "it ends");
         assert!(all.next().is_none());
+    }
+
+    #[test]
+    fn a_burst_ends_with_the_message_that_passes_its_bound() {
+        let mut all = Outlets::default();
+        all.open(7, 100);
+        assert!(all.append(7, &vec![1; BURST_MAX - 1]));
+        assert!(all.append(7, &vec![1; BURST_MAX]), "one message, however long");
+        assert!(!all.append(7, b"x"));
+        let burst = all.next().expect("it waits");
+        assert_eq!((burst.out.len(), burst.full), (2 * BURST_MAX - 1, true));
     }
 
     #[test]

@@ -123,7 +123,7 @@ mod tests {
 
         fn due(&mut self, at: &mut At<'_>) {
             assert!(self.floods);
-            assert!(!at.web.outlets.append(at.id, &[b'y'; CAP]), "the client has not read");
+            assert!(!at.web.outlets.append(at.id, &[b'y'; CAP + 1]), "the client has not read");
         }
 
         fn slow(&mut self, at: &mut At<'_>) {

@@ -119,7 +119,9 @@ impl Hub {
         let name: Arc<str> = channel.into();
         self.numbered += 1;
         let mut state = Channel::new(namespace, counts, self.numbered);
-        state.topic = self.enter_topic(&name)?;
+        if state.namespace.topic.is_some() {
+            state.topic = self.enter_topic(&name)?;
+        }
         self.channels.insert(Arc::clone(&name), state);
         if let Some(remote) = &self.live.remote {
             remote.follow(channel, cx.thread.index, from_resp);

@@ -144,9 +144,8 @@ impl Hub {
         granted: &Granted,
     ) -> Result<bool, Refusal> {
         let Some(topic) = self.topic_of(&asked.channel)? else { return Ok(false) };
-        let granted = always(granted);
-        let since = since(asked, &granted);
-        let then = Then::Subscribe(Box::new((asked.clone(), granted)));
+        let since = since(asked, granted);
+        let then = Then::Subscribe(Box::new((asked.clone(), granted.clone())));
         self.join(cx, id, command, vec![(topic, since)], then)?;
         Ok(true)
     }
@@ -164,9 +163,8 @@ impl Hub {
             Ok(Some(topic)) => topic,
             Err(_) => return true,
         };
-        let granted = always(granted);
-        let since = since(asked, &granted);
-        let then = Then::Push(Box::new((asked.clone(), granted)));
+        let since = since(asked, granted);
+        let then = Then::Push(Box::new((asked.clone(), granted.clone())));
         // The API has its answer already.
         let _ = self.join(cx, id, 0, vec![(topic, since)], then);
         true
@@ -179,18 +177,16 @@ impl Hub {
         id: u64,
         command: u32,
         asked: &ConnectRequest,
-        mut plan: Plan,
+        plan: Plan,
     ) -> Result<Option<Plan>, Refusal> {
         let mut topics = Vec::new();
-        for (channel, options) in &mut plan.subscriptions {
+        for (channel, options) in &plan.subscriptions {
             if self.is_read(channel) {
                 continue;
             }
             let Some(topic) = self.topic_of(channel)? else { continue };
             let granted = Granted { options: options.clone(), client_side_refresh: false };
-            let granted = always(&granted);
             topics.push((topic, since(&subscription(asked, channel), &granted)));
-            *options = granted.options;
         }
         if topics.is_empty() {
             return Ok(Some(plan));
@@ -435,14 +431,6 @@ impl Hub {
             self.end_all(cx, &channel);
         }
     }
-}
-
-/// A topic always has positions and recovery, whoever has admitted the client.
-fn always(granted: &Granted) -> Granted {
-    let mut granted = granted.clone();
-    granted.options.positioning = true;
-    granted.options.recovery = true;
-    granted
 }
 
 /// What a subscription must be given.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use ::live::api::{self, Target};
-use ::live::{Disconnect, SubscribeOptions, Unsubscribe};
+use ::live::{Disconnect, Override, SubscribeOptions, Unsubscribe};
 use engine::{Engine, Thread};
 use live_protocol::control::{self, Command, Message, Node, Who};
 
@@ -285,7 +285,7 @@ impl Hub {
 
     /// A subscription that another server has admitted, with its options. None: this one does not know the namespace.
     fn subscription(&self, asked: control::Subscribe) -> Option<Mail> {
-        let (recover_since, differs) = (asked.recover_since, Default::default());
+        let recover_since = asked.recover_since;
         let request = api::Subscribe {
             channel: asked.channel,
             target: target(asked.who),
@@ -293,14 +293,15 @@ impl Hub {
             info: asked.channel_info,
             data: asked.data,
             recover_since: recover_since.map(|(offset, epoch)| api::Position { offset, epoch }),
-            differs,
+            differs: Override {
+                presence: Some(asked.emit_presence),
+                join_leave: Some(asked.emit_join_leave),
+                force_push_join_leave: Some(asked.push_join_leave),
+                force_positioning: Some(asked.position),
+                force_recovery: Some(asked.recover),
+            },
         };
-        let mut options = api::check::subscribe(&self.options(), &request).ok()?;
-        options.presence = asked.emit_presence;
-        options.join_leave = asked.emit_join_leave;
-        options.push_join_leave = asked.push_join_leave;
-        options.positioning = asked.position;
-        options.recovery = asked.recover;
+        let options = api::check::subscribe(&self.options(), &request).ok()?;
         Some(Mail::Subscribe(request, Box::new(options)))
     }
 }
