@@ -11,9 +11,9 @@ use resp::Out;
 
 use super::emulation::Emulation;
 use super::hub::wire::{Kind, Unsent, Wire};
-use super::hub::{Cx, Fields};
+use super::hub::{AnswerForm, Cx, Fields};
 use super::mail::Mail;
-use super::peers::{AnswerForm, Waiting, Waits};
+use super::peers::{Waiting, Waits};
 use super::{Hub, Live, api};
 use crate::Shared;
 use crate::web::{After, Responder};

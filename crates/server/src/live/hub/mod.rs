@@ -38,7 +38,6 @@ use self::client::{Client, Grace, Headers};
 use self::held::Held;
 use self::wire::{Unsent, Wire};
 use super::Live;
-use super::peers::AnswerForm;
 use super::store::{READ_ONLY, Store};
 use crate::Shared;
 use crate::net::Outlets;
@@ -53,6 +52,16 @@ pub(crate) struct Cx<'a> {
 
 /// Headers of HTTP that are kept of a request.
 pub(crate) type Fields = Vec<(String, String)>;
+
+/// What an answer of the API that comes later has of its request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AnswerForm {
+    pub(super) date: String,
+    /// The next request follows.
+    pub(super) keeps: bool,
+    /// The minor version of HTTP.
+    pub(super) minor: u8,
+}
 
 /// See the module's text.
 pub(crate) struct Hub {

@@ -24,7 +24,7 @@ use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
 
-pub(super) use survey::{AnswerForm, Surveys, Waiting, Waits};
+pub(super) use survey::{Surveys, Waiting, Waits};
 
 /// How often a server tells of itself, in milliseconds, and after what time without that it is forgotten.
 const TELL_EVERY_MS: i64 = 3000;

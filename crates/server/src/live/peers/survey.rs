@@ -16,7 +16,7 @@ use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
 use super::super::api::{Decoded, JSON, Shape, Work};
 use super::super::emulation::Emulation;
-use super::super::hub::{Cx, Hub};
+use super::super::hub::{AnswerForm, Cx, Hub};
 use super::super::transport::with_hub;
 use super::super::{Live, Mail};
 use crate::web::{At, Streaming};
@@ -215,16 +215,6 @@ pub(in super::super) enum Waits {
 pub(in super::super) struct Waiting {
     pub(in super::super) waits: Option<Waits>,
     pub(in super::super) form: AnswerForm,
-}
-
-/// What an answer that comes later has of its request.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct AnswerForm {
-    pub(in super::super) date: String,
-    /// The next request follows.
-    pub(in super::super) keeps: bool,
-    /// The minor version of HTTP.
-    pub(in super::super) minor: u8,
 }
 
 impl Streaming for Waiting {
