@@ -56,13 +56,18 @@ class Servers:
         self.args, self.started = args, {}
         self.dir = tempfile.mkdtemp(prefix="apus-live-")
 
-    def __enter__(self):
+    def prepare(self):
+        """Writes the configuration, and builds the node unless it is there. Returns the path of the configuration."""
         config = f"{self.dir}/live.json"
         with open(config, "w") as f:
             json.dump(CONFIG, f)
         if not self.args.node:
             self.args.node = f"{self.dir}/node"
             subprocess.run(["go", "build", "-o", self.args.node, "./centrifuge/node"], cwd=NODE, check=True)
+        return config
+
+    def __enter__(self):
+        config = self.prepare()
         common = [self.args.apus, "serve", "--threads", 1, "--save", "", "--maxclients", 100_000, "--dir", self.dir]
         self.start("node", [self.args.node, f"127.0.0.1:{PORTS['node']}", KEY])
         self.start("apus", [*common, "--port", PORTS["resp"], "--web-port", PORTS["apus"], "--live-config", config])
@@ -104,6 +109,14 @@ class Servers:
         return self.report([self.args.apus, "bench", "live", *where, "--api-key", KEY, "--reps", reps or self.args.reps,
                             "--duration", seconds or self.args.seconds, *words], names)
 
+    def publish(self, channel, connections, names=("node", "apus")):
+        """`apus bench http` from core 1, which publishes through the API: the results by target."""
+        body = json.dumps({"channel": channel, "data": {"text": "x" * 80}})
+        where = [w for n in names for w in ("--target", f"{n}=127.0.0.1:{PORTS[n]}", "--server-pid", f"{n}={self.started[n].pid}")]
+        return self.report([self.args.apus, "bench", "http", *where, "-c", connections, "--threads", 1, "-P", 1, "--reps",
+                            self.args.reps, "--duration", self.args.seconds, "-H", f"X-API-Key: {KEY}", "--request",
+                            "POST /api/publish", "--body", body], names)
+
 
 def say(row, what, value, floor, more=False):
     met = value >= floor if more else value <= floor
@@ -135,11 +148,7 @@ def channels(s):
 
 
 def api(s):
-    body = json.dumps({"channel": "plain:api", "data": {"text": "x" * 80}})
-    where = [w for n in ("node", "apus") for w in ("--target", f"{n}=127.0.0.1:{PORTS[n]}", "--server-pid", f"{n}={s.started[n].pid}")]
-    got = s.report([s.args.apus, "bench", "http", *where, "-c", 16, "--threads", 1, "-P", 1, "--reps", s.args.reps, "--duration",
-                    s.args.seconds, "-H", f"X-API-Key: {KEY}", "--request", "POST /api/publish", "--body", body], ("node", "apus"))
-    say("api", "requests/s", ratio(got, "rps"), 2, more=True)
+    say("api", "requests/s", ratio(s.publish("plain:api", 16), "rps"), 2, more=True)
 
 
 def connect(s):
@@ -200,24 +209,30 @@ def text(port):
 ROWS = {f.__name__: f for f in [fanout, latency, history, channels, api, connect, memory, many, storm, resp]}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options(doc, seconds, reps):
+    """The command line of a program that measures rows, with these defaults."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--apus", default="target/release/apus")
     parser.add_argument("--node")
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--reps", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=seconds)
+    parser.add_argument("--reps", type=int, default=reps)
     parser.add_argument("rows", nargs="*", metavar="ROW")
+    return parser
+
+
+def measure(parser, rows, kind):
+    """Measures the rows that the command line names, or all, with servers of this kind."""
     args = parser.parse_args()
-    unknown = [row for row in args.rows if row not in ROWS]
+    unknown = [row for row in args.rows if row not in rows]
     if unknown:
-        parser.error(f"rows are: {' '.join(ROWS)}")
+        parser.error(f"rows are: {' '.join(rows)}")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with Servers(args) as servers:
-        for row in args.rows or ROWS:
+    with kind(args) as servers:
+        for row in args.rows or rows:
             print(f"== {row}", flush=True)
-            ROWS[row](servers)
+            rows[row](servers)
 
 
 if __name__ == "__main__":
-    main()
+    measure(options(__doc__, seconds=3.0, reps=5), ROWS, Servers)

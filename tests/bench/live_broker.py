@@ -11,10 +11,7 @@ costs the broker is in the load of both. The servers of a row are driven one aft
 and medians are reported. The node is tests/clients/go/centrifuge/node; without --node it is built, which needs Go.
 """
 
-import argparse
-import json
 import os
-import resource
 import subprocess
 
 import live
@@ -24,12 +21,7 @@ BROKER = 18965
 
 class Servers(live.Servers):
     def __enter__(self):
-        args, config = self.args, f"{self.dir}/live.json"
-        with open(config, "w") as f:
-            json.dump(live.CONFIG, f)
-        if not args.node:
-            args.node = f"{self.dir}/node"
-            subprocess.run(["go", "build", "-o", args.node, "./centrifuge/node"], cwd=live.NODE, check=True)
+        args, config = self.args, self.prepare()
         words = [] if "redis" in os.path.basename(args.broker) else ["serve", "--threads", 1]
         broker = [args.broker, *words, "--port", BROKER, "--save", "", "--dir", self.dir]
         self.broker = subprocess.Popen(live.pinned(1, broker), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -66,37 +58,14 @@ def history(s):
 
 def publish(s):
     for channel in ["plain:api", "hist:api"]:
-        body = json.dumps({"channel": channel, "data": {"text": "x" * 80}})
-        where = [w for n in ("node", "apus") for w in ("--target", f"{n}=127.0.0.1:{live.PORTS[n]}", "--server-pid",
-                                                       f"{n}={s.started[n].pid}")]
-        got = s.report([s.args.apus, "bench", "http", *where, "-c", 64, "--threads", 1, "-P", 1, "--reps", s.args.reps,
-                        "--duration", s.args.seconds, "-H", f"X-API-Key: {live.KEY}", "--request", "POST /api/publish",
-                        "--body", body], ("node", "apus"))
+        got = s.publish(channel, 64)
         print(f"publish: requests/s to {channel} {live.ratio(got, 'rps'):.2f}x", flush=True)
 
 
 ROWS = {f.__name__: f for f in [fanout, latency, history, publish]}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--apus", default="target/release/apus")
-    parser.add_argument("--broker", default="redis-server")
-    parser.add_argument("--node")
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--reps", type=int, default=3)
-    parser.add_argument("rows", nargs="*", metavar="ROW")
-    args = parser.parse_args()
-    unknown = [row for row in args.rows if row not in ROWS]
-    if unknown:
-        parser.error(f"rows are: {' '.join(ROWS)}")
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with Servers(args) as servers:
-        for row in args.rows or ROWS:
-            print(f"== {row}", flush=True)
-            ROWS[row](servers)
-
-
 if __name__ == "__main__":
-    main()
+    parser = live.options(__doc__, seconds=2.0, reps=3)
+    parser.add_argument("--broker", default="redis-server")
+    live.measure(parser, ROWS, Servers)

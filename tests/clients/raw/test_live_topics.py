@@ -79,6 +79,22 @@ def numbers(start, end):
     return [(n + 1, n) for n in range(start, end)]
 
 
+def outlive_retention(test, live, c):
+    """`c` subscribes and gets records until retention has removed the first of them, and goes on. Returns the place where
+    it began, and the oldest offset that is left; 41 is the last one."""
+    at = place(c.call("subscribe", channel="audit:x"))
+    for n in range(40):
+        live.append("audit", json.dumps({"n": n, "pad": "x" * 1000}).encode())
+    test.assertEqual([c.publication()["offset"] for _ in range(40)], list(range(1, 41)))
+    oldest = lambda: c.call("history", channel="audit:x", limit=1)["publications"][0]["offset"]
+    wait_until(lambda: oldest() > 1, "retention has removed records")
+    first = oldest()
+    # Who is there goes on.
+    live.append("audit", 40)
+    test.assertEqual(c.publication()["offset"], 41)
+    return at, first
+
+
 @beyond_redis
 class TestTopics(unittest.TestCase):
     def test_records_reach_subscribers_from_the_first_one_on(self):
@@ -161,16 +177,7 @@ class TestTopics(unittest.TestCase):
         with Topics() as live:
             live.run("TOPIC.CREATE", "audit", "segment_bytes", 4096, "retention_bytes", 4096)
             with live.client() as c:
-                at = place(c.call("subscribe", channel="audit:x"))
-                for n in range(40):
-                    live.append("audit", json.dumps({"n": n, "pad": "x" * 1000}).encode())
-                self.assertEqual([c.publication()["offset"] for _ in range(40)], list(range(1, 41)))
-                oldest = lambda: c.call("history", channel="audit:x", limit=1)["publications"][0]["offset"]
-                wait_until(lambda: oldest() > 1, "retention has trimmed the topic")
-                first = oldest()
-                # Who is there goes on.
-                live.append("audit", 40)
-                self.assertEqual(c.publication()["offset"], 41)
+                at, first = outlive_retention(self, live, c)
             with live.client() as c:
                 result = c.call("subscribe", channel="audit:x", **at)
                 self.assertFalse(result.get("recovered"))

@@ -1,13 +1,12 @@
 """Live channels that are topics in a bucket: what subscribers missed comes from there, to whichever server they connect."""
 
-import json
 import shutil
 import tempfile
 import unittest
 
 from harness.bucket import Bucket, needs_bucket
 from harness.server import beyond_redis, wait_until
-from test_live_topics import Topics, numbers, place, seen
+from test_live_topics import Topics, numbers, outlive_retention, place, seen
 
 
 class Shared(Topics):
@@ -86,16 +85,7 @@ class TestTopicsInABucket(unittest.TestCase):
     def test_removed_objects_are_not_recovered(self):
         with Bucket() as bucket, Shared(bucket) as live, live.client() as c:
             live.run("TOPIC.CREATE", "audit", "retention_bytes", 4096, "linger_ms", 0)
-            at = place(c.call("subscribe", channel="audit:x"))
-            for n in range(40):
-                live.append("audit", json.dumps({"n": n, "pad": "x" * 1000}).encode())
-            self.assertEqual([c.publication()["offset"] for _ in range(40)], list(range(1, 41)))
-            oldest = lambda: c.call("history", channel="audit:x", limit=1)["publications"][0]["offset"]
-            wait_until(lambda: oldest() > 1, "retention has removed objects")
-            first = oldest()
-            # Who is there goes on.
-            live.append("audit", 40)
-            self.assertEqual(c.publication()["offset"], 41)
+            at, first = outlive_retention(self, live, c)
             with live.client() as late:
                 result = late.call("subscribe", channel="audit:x", **at)
                 self.assertEqual((result.get("recovered"), result["offset"], result["epoch"]), (None, 41, at["epoch"]))

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use resp::Args;
 
 use super::{ChannelKind, Payload, Wanted};
-
 use crate::engine::{Engine, Local};
 
 /// The subscribers of replicas get it, too.
