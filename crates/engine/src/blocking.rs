@@ -191,7 +191,7 @@ impl Session {
     pub fn unblocked(&mut self) {
         self.blocked = None;
         *self.client.blocked.lock() = None;
-        *self.client.topic_wait.lock() = None;
+        self.client.set_topic_wait(None);
     }
 }
 

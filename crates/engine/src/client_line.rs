@@ -48,7 +48,7 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
          oll={} omem={} tot-mem={} events={}",
         get(&c.query_capacity).saturating_sub(query),
         get(&c.args_bytes),
-        get(&c.multi_bytes),
+        c.multi_bytes(),
         c.output_objects.load(Relaxed),
         output - fixed,
         c.memory(),

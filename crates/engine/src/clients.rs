@@ -5,10 +5,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed,
 };
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use pubsub::Receiver;
@@ -21,9 +21,9 @@ use crate::shares::{Share, Sum};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// `ip:port`, or `path:0` for a Unix socket.
-    pub peer: String,
+    pub peer: Box<str>,
     /// The same for our side.
-    pub local: String,
+    pub local: Box<str>,
     /// Whether it is a Unix socket.
     pub unix: bool,
     /// Whether the peer is on this machine (loopback or Unix socket).
@@ -110,12 +110,8 @@ pub struct Client {
     pub closing: AtomicBool,
     /// Waits for CLIENT PAUSE to end.
     pub paused: AtomicBool,
-    /// The command that waits for that although it could end a script.
-    pub paused_kill: Mutex<Option<Box<PausedKill>>>,
-    /// `early` is not empty.
+    /// [`Rare::early`] is not empty.
     pub(crate) has_early: AtomicBool,
-    /// Commands that were answered while its thread was stuck, for its session to follow.
-    pub(crate) early: Mutex<Option<Box<Noted>>>,
     /// Commands that MULTI has queued, or -1.
     pub multi: AtomicI32,
     /// Keys that are watched.
@@ -124,14 +120,28 @@ pub struct Client {
     pub dirty: AtomicBool,
     /// The blocked command.
     pub blocked: Mutex<Option<Arc<Waiter>>>,
+    /// The bytes that [`Clients::account`] last counted for it.
+    accounted: Share,
+    /// What most connections never need: a connection that is idle is small.
+    rare: OnceLock<Box<Rare>>,
+}
+
+/// The part of a [`Client`] that is made when it is first needed.
+#[derive(Debug, Default)]
+pub(crate) struct Rare {
+    /// The command that waits for the end of CLIENT PAUSE although it could end a script.
+    pub(crate) paused_kill: Mutex<Option<PausedKill>>,
+    /// Commands that were answered while its thread was stuck, for its session to follow.
+    pub(crate) early: Mutex<Noted>,
     /// The waker of a client that waits for records of a topic.
-    pub topic_wait: Mutex<Option<Box<::log::Waiting>>>,
+    topic_wait: Mutex<Option<::log::Waiting>>,
     /// Bytes of the commands that MULTI has queued, and of watched keys.
     pub(crate) multi_bytes: AtomicU64,
     pub(crate) watch_bytes: AtomicU64,
-    /// The bytes that [`Clients::account`] last counted for it.
-    accounted: Share,
 }
+
+// With the counts of its `Arc` it is as large as a block of the allocator.
+const _: () = assert!(size_of::<Client>() <= 256 - 16, "a connection has got larger");
 
 /// What a session has to follow of what its client was told while its thread was stuck.
 #[derive(Debug)]
@@ -197,18 +207,42 @@ impl Client {
             crowded: AtomicU32::new(0),
             closing: AtomicBool::new(false),
             paused: AtomicBool::new(false),
-            paused_kill: Mutex::default(),
             has_early: AtomicBool::new(false),
-            early: Mutex::default(),
             multi: AtomicI32::new(-1),
             watch: AtomicU32::new(0),
             dirty: AtomicBool::new(false),
             blocked: Mutex::default(),
-            topic_wait: Mutex::default(),
-            multi_bytes: AtomicU64::new(0),
-            watch_bytes: AtomicU64::new(0),
             accounted: Share::default(),
+            rare: OnceLock::new(),
         }
+    }
+
+    /// What most connections never need, if it was made.
+    #[inline]
+    pub(crate) fn has_rare(&self) -> Option<&Rare> {
+        self.rare.get().map(|rare| &**rare)
+    }
+
+    /// The same; it is made.
+    pub(crate) fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Box::default)
+    }
+
+    /// The command that waits for the end of CLIENT PAUSE could end a script.
+    pub fn set_paused_kill(&self, kill: PausedKill) {
+        *self.rare().paused_kill.lock() = Some(kill);
+    }
+
+    /// Sets the waker with which it waits for records of a topic; none: it does not.
+    pub fn set_topic_wait(&self, waiting: Option<::log::Waiting>) {
+        if waiting.is_some() || self.has_rare().is_some() {
+            *self.rare().topic_wait.lock() = waiting;
+        }
+    }
+
+    /// Bytes of the commands that MULTI has queued.
+    pub(crate) fn multi_bytes(&self) -> u64 {
+        self.has_rare().map_or(0, |rare| rare.multi_bytes.load(Relaxed))
     }
 
     /// Looks at what it has said about itself.
@@ -260,11 +294,16 @@ impl Client {
         self.query_capacity.load(Relaxed)
             + self.args_bytes.load(Relaxed)
             + self.output_bytes.load(Relaxed)
-            + self.multi_bytes.load(Relaxed)
-            + self.watch_bytes.load(Relaxed)
+            + self.has_rare().map_or(0, Rare::memory)
             + self.receiver.subscription_bytes.load(Relaxed)
             + self.receiver.prefix_bytes.load(Relaxed)
             + (size_of::<Self>() + size_of::<Receiver>()) as u64
+    }
+}
+
+impl Rare {
+    fn memory(&self) -> u64 {
+        self.multi_bytes.load(Relaxed) + self.watch_bytes.load(Relaxed) + size_of::<Self>() as u64
     }
 }
 

@@ -24,7 +24,7 @@ impl Session {
 
     /// A session of the server itself on `thread`, which no list shows.
     pub fn inner(engine: &Engine, thread: usize) -> Self {
-        let nowhere = String::new;
+        let nowhere = Box::<str>::default;
         let endpoint =
             Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
         let now = engine.clock.wall_ms() as i64;

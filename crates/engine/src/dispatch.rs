@@ -226,7 +226,7 @@ impl Thread {
         };
         let bytes = multi.queue(id, cmd, flags, args) as u64;
         session.client.multi.fetch_add(1, Relaxed);
-        bump(&session.client.multi_bytes, bytes);
+        bump(&session.client.rare().multi_bytes, bytes);
         self.count_command(&session.client, 1);
         true
     }

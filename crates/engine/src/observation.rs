@@ -118,7 +118,7 @@ impl Engine {
         let slow = Entry {
             at: self.clock.wall_ms() as i64 / 1000,
             micros: nanos / 1000,
-            peer: client.endpoint.peer.clone(),
+            peer: client.endpoint.peer.to_string(),
             name: client.name(),
             ..Entry::default()
         };

@@ -69,7 +69,7 @@ impl Thread {
     pub fn discard(&mut self, engine: &Engine, session: &mut Session) {
         if session.multi.take().is_some() {
             session.client.multi.store(-1, Relaxed);
-            session.client.multi_bytes.store(0, Relaxed);
+            session.client.rare().multi_bytes.store(0, Relaxed);
         }
         self.unwatch(engine, session);
     }
@@ -79,7 +79,7 @@ impl Thread {
         session.client.dirty.store(false, Relaxed);
         let Some(w) = session.watching.take() else { return };
         session.client.watch.store(0, Relaxed);
-        session.client.watch_bytes.store(0, Relaxed);
+        session.client.rare().watch_bytes.store(0, Relaxed);
         for (index, key) in &w.keys {
             let key = Key::new(key);
             Db::lock_one(&engine.keyspace, *index, key, &mut self.cx).unwatch(key, &w.flag);
@@ -108,7 +108,7 @@ impl Call<'_> {
             }
             let bytes: usize = w.keys.iter().map(|(_, key)| WATCH_BYTES + key.capacity()).sum();
             self.session.client.watch.store(w.keys.len() as u32, Relaxed);
-            self.session.client.watch_bytes.store(bytes as u64, Relaxed);
+            self.session.client.rare().watch_bytes.store(bytes as u64, Relaxed);
         }
     }
 
@@ -121,7 +121,7 @@ impl Call<'_> {
             return Err(Fail::text("ERR EXEC without MULTI"));
         };
         self.session.client.multi.store(-1, Relaxed);
-        self.session.client.multi_bytes.store(0, Relaxed);
+        self.session.client.rare().multi_bytes.store(0, Relaxed);
         if multi.failed {
             self.thread.unwatch(self.engine, self.session);
             let text = "EXECABORT Transaction discarded because of previous errors.";

@@ -1,5 +1,6 @@
 //! One connection's state.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -49,8 +50,8 @@ pub struct Session {
     pub monitor: bool,
     /// Close after the replies so far have been sent (QUIT, protocol errors).
     pub closing: bool,
-    /// Where push messages wait for it, if it has had any reason to get some.
-    pub(crate) outbox: Option<u32>,
+    /// Where push messages wait for it, if it has had any reason to get some: see [`Self::slot`].
+    pub(crate) outbox: Option<NonZeroU32>,
     /// CLIENT TRACKING.
     pub tracking: Option<Arc<Tracker>>,
     /// CLIENT CACHING was called for the next command.
@@ -76,7 +77,7 @@ pub struct Session {
     /// Output of it that is no reply; [`Message::Fed`] tells its thread of it.
     ///
     /// [`Message::Fed`]: crate::Message::Fed
-    pub feed: Option<Arc<dyn Feed>>,
+    pub feed: Option<Box<Arc<dyn Feed>>>,
 }
 
 /// A command that must wait.
@@ -112,6 +113,12 @@ impl Session {
             blocked: None,
             feed: None,
         }
+    }
+
+    /// The number of its outbox, if it has one.
+    #[inline]
+    pub(crate) fn slot(&self) -> Option<u32> {
+        self.outbox.map(|above| above.get() - 1)
     }
 
     /// SELECT.

@@ -46,7 +46,7 @@ fn run(engine: &Engine, keys: u64, depth: usize, kind: &str, of: &str, race: &Ra
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(engine, index, worker);
     let endpoint =
-        Endpoint { peer: String::new(), local: String::new(), unix: true, loopback: true, fd: 0 };
+        Endpoint { peer: Box::default(), local: Box::default(), unix: true, loopback: true, fd: 0 };
     let mut session = Session::new(engine, index, endpoint);
     let (mut parser, mut out) = (Parser::default(), Out::default());
     let mut feed = |bytes: &[u8]| {

@@ -62,7 +62,13 @@ impl Server {
         let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
         let thread = Thread::new(&engine, index, worker);
         let name = || "127.0.0.1:1".to_owned();
-        let endpoint = Endpoint { peer: name(), local: name(), unix: false, loopback: true, fd: 0 };
+        let endpoint = Endpoint {
+            peer: name().into(),
+            local: name().into(),
+            unix: false,
+            loopback: true,
+            fd: 0,
+        };
         let session = Session::new(&engine, index, endpoint);
         Self { engine, thread, session, parser: Parser::default(), out: Out::default() }
     }

@@ -125,7 +125,7 @@ impl PendingReply {
         let (client, answer_id) = (Arc::clone(&self.client), self.answer_id);
         self.worker.mailbox.post(Message::Run(Job::new(move |_, _| {
             if client.waits_for(answer_id).is_some() {
-                *client.topic_wait.lock() = waiting.map(Box::new);
+                client.set_topic_wait(waiting);
             }
         })));
     }

@@ -41,8 +41,13 @@ struct Beside {
 impl Beside {
     fn new(w: &Worker) -> Self {
         let peer = "127.0.0.1:2".to_owned();
-        let endpoint =
-            Endpoint { peer: peer.clone(), local: peer, unix: false, loopback: true, fd: 0 };
+        let endpoint = Endpoint {
+            peer: peer.clone().into(),
+            local: peer.into(),
+            unix: false,
+            loopback: true,
+            fd: 0,
+        };
         Self {
             session: Session::new(&w.engine, w.thread.index, endpoint),
             parser: Parser::default(),

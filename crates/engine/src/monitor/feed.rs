@@ -22,7 +22,7 @@ impl Monitors {
         args: &Args<'_>,
     ) {
         let peer = &session.client.endpoint;
-        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.clone() };
+        let from = if peer.unix { format!("unix:{}", peer.local) } else { peer.peer.to_string() };
         self.feed_from(engine, (session.db, &from), wall_us, row, args);
     }
 

@@ -4,6 +4,7 @@
 mod deliver;
 mod notify;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -91,7 +92,7 @@ impl Thread {
         kind: ChannelKind,
         name: &[u8],
     ) -> bool {
-        let Some(slot) = session.outbox else { return false };
+        let Some(slot) = session.slot() else { return false };
         let receiver = &session.client.receiver;
         let was = self.pubsub.unsubscribe(&engine.pubsub, receiver, (kind, name), slot);
         session.note_attention();
@@ -110,11 +111,11 @@ impl Thread {
 
     /// The connection's outbox, made if it has none.
     pub fn outbox(&mut self, session: &mut Session) -> u32 {
-        if let Some(slot) = session.outbox {
+        if let Some(slot) = session.slot() {
             return slot;
         }
         let slot = self.pubsub.open(session.client.id, session.proto);
-        session.outbox = Some(slot);
+        session.outbox = Some(NonZeroU32::MIN.saturating_add(slot));
         slot
     }
 
@@ -170,7 +171,7 @@ impl Thread {
     /// Appends push messages that wait for this connection to `out`.
     #[inline]
     pub fn take_outbox(&mut self, session: &Session, out: &mut Out) {
-        if let Some(slot) = session.outbox {
+        if let Some(slot) = session.slot() {
             self.pubsub.take(slot, out);
         }
     }
@@ -236,7 +237,7 @@ impl Thread {
     /// HELLO: later messages are in this form.
     pub fn set_proto(&mut self, session: &mut Session, proto: Proto) {
         session.set_proto(proto);
-        if let Some(slot) = session.outbox {
+        if let Some(slot) = session.slot() {
             self.pubsub.set_proto(slot, proto);
         }
         session.note_attention();

@@ -332,7 +332,7 @@ fn refuse(client: &Client, is_exec: bool, fail: Fail) -> Fail {
 
 /// The client's session follows when its thread is free.
 fn note(client: &Client, what: Early) {
-    client.early.lock().get_or_insert_default().0.push(what);
+    client.rare().early.lock().0.push(what);
     client.has_early.store(true, Relaxed);
 }
 
@@ -340,11 +340,12 @@ impl Engine {
     /// Executes the command of a client of a stuck thread that a pause holds back, if that command ends
     /// scripts.
     pub fn do_paused_kill(&self, client: &Client) {
-        let mut kill = client.paused_kill.lock();
-        let Some(PausedKill::Words(words)) = kill.as_deref_mut() else { return };
+        let Some(rare) = client.has_rare() else { return };
+        let mut kill = rare.paused_kill.lock();
+        let Some(PausedKill::Words(words)) = &mut *kill else { return };
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         if let Some(reply) = self.answer_busy(client, &Args::new(&[], &spans, words)) {
-            *kill = Some(Box::new(PausedKill::Reply(reply)));
+            *kill = Some(PausedKill::Reply(reply));
         }
     }
 }
@@ -354,7 +355,7 @@ impl Thread {
     #[cold]
     pub(crate) fn catch_up(&mut self, engine: &Engine, session: &mut Session) {
         session.client.has_early.store(false, Relaxed);
-        let early = session.client.early.lock().take().unwrap_or_default();
+        let early = std::mem::take(&mut *session.client.rare().early.lock());
         // The commands themselves do so again.
         let queued = session.multi.as_ref().map_or(-1, |m| m.commands().count() as i32);
         session.client.multi.store(queued, Relaxed);

@@ -224,8 +224,8 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     let worker = engine.new_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(engine, engine.workers().len() + LINK, worker);
     let endpoint = Endpoint {
-        peer: format!("{}:{}", primary.host, primary.port),
-        local: String::new(),
+        peer: format!("{}:{}", primary.host, primary.port).into(),
+        local: Box::default(),
         unix: false,
         loopback: true,
         fd: -1,

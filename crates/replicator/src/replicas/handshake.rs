@@ -27,7 +27,7 @@ impl Registry {
             registry: Arc::clone(self),
             replica: Arc::clone(&replica),
         };
-        session.feed = Some(Arc::new(feed));
+        session.feed = Some(Box::new(Arc::new(feed)));
         replica
     }
 

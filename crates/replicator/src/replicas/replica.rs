@@ -193,6 +193,6 @@ impl Replica {
 
 /// The replica at the other end of this connection, if it is one or is about to become one.
 pub fn of_session(session: &Session) -> Option<Arc<Replica>> {
-    let feed: &dyn Any = &**session.feed.as_ref()?;
+    let feed: &dyn Any = &***session.feed.as_ref()?;
     feed.downcast_ref::<ReplicaFeed>().map(|feed| Arc::clone(&feed.replica))
 }

@@ -122,7 +122,8 @@ impl BatchIo<'_> {
             add(&self.stats.client_output_buffer_limit_disconnections, 1);
             return Ok(false);
         }
-        if let Some(sentinel) = &mut c.sentinel
+        if let Some(rare) = c.has_rare()
+            && let Some(sentinel) = &mut rare.sentinel
             && memchr::memmem::find(&self.out.buf, b"+PONG\r\n").is_some()
         {
             sentinel.pong.get_or_insert(self.thread.mono());
@@ -212,8 +213,7 @@ impl BatchIo<'_> {
         c.session.client.paused.store(true, Relaxed);
         if let Some(deferred) = c.session.deferred.as_ref().filter(|_| c.ends_scripts(self.engine))
         {
-            let kill = Box::new(PausedKill::Words(deferred.words.clone()));
-            *c.session.client.paused_kill.lock() = Some(kill);
+            c.session.client.set_paused_kill(PausedKill::Words(deferred.words.clone()));
         }
         self.paused.push(i);
     }

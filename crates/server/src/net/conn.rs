@@ -45,8 +45,6 @@ pub(crate) struct Conn {
     pub(crate) wait: Option<Wait>,
     /// Waits until a thread to which it has given much to deliver has less.
     pub(crate) crowded: bool,
-    /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
-    pub(crate) soft_since: Option<NonZeroU64>,
     /// In the worker's list of connections to go on with.
     pub(crate) queued: bool,
     /// Its last input was short: probably it sends one request at a time.
@@ -55,14 +53,26 @@ pub(crate) struct Conn {
     pub(crate) gate: Option<Gated>,
     /// The term in which its last batch began: see [`engine::acks`].
     pub(crate) term: u64,
-    /// The Sentinel that sends its PINGs here.
-    pub(crate) sentinel: Option<Box<Sentinel>>,
     /// It speaks TLS.
     pub(crate) tls: bool,
-    /// Its handshake is under way, and nothing else is done with it.
-    pub(crate) handshake: Option<Box<Handshake>>,
     /// It speaks HTTP, for pages.
     pub(crate) web: Option<Box<WebConn>>,
+    /// What few connections have.
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+// It is as large as a block of the allocator.
+const _: () = assert!(size_of::<Conn>() <= 224, "a connection has got larger");
+
+/// The part of a connection that is made when it is first needed.
+#[derive(Default)]
+pub(crate) struct Rare {
+    /// Since when the soft output limit is exceeded, in nanoseconds of the monotonic clock.
+    pub(crate) soft_since: Option<NonZeroU64>,
+    /// The Sentinel that sends its PINGs here.
+    pub(crate) sentinel: Option<Sentinel>,
+    /// Its handshake is under way, and nothing else is done with it.
+    pub(crate) handshake: Option<Handshake>,
 }
 
 /// Replies that the socket did not take.
@@ -131,7 +141,6 @@ impl Conn {
     pub(crate) fn new(stream: Arc<Stream>, session: Session) -> Self {
         Self {
             tls: stream.is_tls(),
-            handshake: None,
             stream,
             session,
             parser: Parser::default(),
@@ -142,14 +151,29 @@ impl Conn {
             hangup: false,
             wait: None,
             crowded: false,
-            soft_since: None,
             queued: false,
             short: true,
             gate: None,
             term: 0,
-            sentinel: None,
             web: None,
+            rare: None,
         }
+    }
+
+    /// What few connections have, if this one had some of it.
+    #[inline]
+    pub(crate) fn has_rare(&mut self) -> Option<&mut Rare> {
+        self.rare.as_deref_mut()
+    }
+
+    /// Its handshake, while it is under way.
+    pub(crate) fn handshake(&self) -> Option<&Handshake> {
+        self.rare.as_ref()?.handshake.as_ref()
+    }
+
+    /// What few connections have; it is made.
+    pub(crate) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// What it does next.
@@ -307,8 +331,10 @@ impl Conn {
     }
 
     fn note_output(&mut self) {
-        if self.kept.is_none() {
-            self.soft_since = None;
+        if self.kept.is_none()
+            && let Some(rare) = self.has_rare()
+        {
+            rare.soft_since = None;
         }
         let c = &self.session.client;
         c.output_bytes.store(self.unsent() as u64, Relaxed);

@@ -100,7 +100,7 @@ impl Worker {
                 self.inbox.worker.feed_request.ask(Urgency::Now);
                 return;
             }
-            let Some(feed) = c.session.feed.clone() else { return };
+            let Some(feed) = c.session.feed.as_deref().cloned() else { return };
             self.out.clear();
             let fed = feed.next(&mut self.out.buf);
             if fed == Fed::End {

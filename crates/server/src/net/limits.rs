@@ -73,10 +73,10 @@ pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: u
     over |= queued > FIXED_OUTPUT + UNAUTHENTICATED_OUTPUT && c.session.needs_auth(engine);
     if l.soft > 0 && n > l.soft {
         let now = NonZeroU64::MIN.saturating_add(engine.clock.monotonic_ns());
-        let since = *c.soft_since.get_or_insert(now);
+        let since = *c.rare().soft_since.get_or_insert(now);
         over |= now.get() - since.get() > l.soft_seconds.saturating_mul(1_000_000_000);
-    } else {
-        c.soft_since = None;
+    } else if let Some(rare) = c.has_rare() {
+        rare.soft_since = None;
     }
     if over {
         log!(
@@ -166,7 +166,7 @@ mod tests {
         let (engine, mut c, _theirs) = connection(clock, limit);
         let backlog = engine.config.bytes(Id::ReplBacklogSize) as usize;
         assert!(over_output_limit(&engine, &mut c, 100_001));
-        c.session.feed = Some(Arc::new(Nothing));
+        c.session.feed = Some(Box::new(Arc::new(Nothing)));
         assert!(!over_output_limit(&engine, &mut c, backlog));
         assert!(over_output_limit(&engine, &mut c, backlog + 1));
     }

@@ -99,8 +99,8 @@ impl Stream {
                 let peer = s.peer_addr().ok();
                 let show = |a: Option<std::net::SocketAddr>| match a {
                     Some(a) => match a.ip().to_canonical() {
-                        std::net::IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()),
-                        std::net::IpAddr::V4(ip) => format!("{ip}:{}", a.port()),
+                        std::net::IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()).into(),
+                        std::net::IpAddr::V4(ip) => format!("{ip}:{}", a.port()).into(),
                     },
                     None => "?:0".into(),
                 };
@@ -117,8 +117,8 @@ impl Stream {
                 let path = path.as_ref().and_then(|a| a.as_pathname());
                 let path = path.map_or_else(|| "?".into(), |p| p.display().to_string());
                 Endpoint {
-                    peer: format!("{path}:0"),
-                    local: format!("{path}:0"),
+                    peer: format!("{path}:0").into(),
+                    local: format!("{path}:0").into(),
                     unix: true,
                     loopback: true,
                     fd: s.as_raw_fd(),

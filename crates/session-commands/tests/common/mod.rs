@@ -80,7 +80,7 @@ impl Server {
         static PORT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(1);
         let port = PORT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let endpoint = Endpoint {
-            peer: format!("127.0.0.1:{port}"),
+            peer: format!("127.0.0.1:{port}").into(),
             local: "127.0.0.1:6379".into(),
             unix: false,
             loopback: true,

@@ -44,8 +44,13 @@ impl Worker {
     pub(crate) fn with(engine: &Arc<Engine>, mailbox: Mailbox) -> Self {
         let (index, worker) = engine.add_worker(mailbox);
         let peer = "127.0.0.1:1".to_owned();
-        let endpoint =
-            Endpoint { peer: peer.clone(), local: peer, unix: false, loopback: true, fd: 0 };
+        let endpoint = Endpoint {
+            peer: peer.clone().into(),
+            local: peer.into(),
+            unix: false,
+            loopback: true,
+            fd: 0,
+        };
         Self {
             engine: Arc::clone(engine),
             thread: Thread::new(engine, index, worker),

@@ -6,7 +6,7 @@ use config::Id;
 use engine::acks::{Pong, of_connection};
 use engine::journal::Gate;
 
-use super::super::conn::{Gated, Sentinel};
+use super::super::conn::{Gated, Rare, Sentinel};
 use super::super::limits::is_subscriber;
 use super::super::outq;
 use super::super::unacknowledged::{UNCERTAIN, UNSEEN, replace_replies};
@@ -104,28 +104,25 @@ impl Worker {
             return;
         }
         for (_, c) in &mut self.conns {
-            let client = &c.session.client;
-            if c.sentinel.is_none() {
+            if c.has_rare().is_none_or(|rare| rare.sentinel.is_none()) {
+                let client = &c.session.client;
                 let id = client.with_names(|names| of_connection(names.name.as_bytes()));
                 if let Some(id) = id {
-                    c.sentinel = Some(Box::new(Sentinel { id, pong: None }));
-                    let local = client.endpoint.local.clone();
+                    let local = client.endpoint.local.to_string();
+                    c.rare().sentinel = Some(Sentinel { id, pong: None });
                     engine.replication.acks.pong(Pong { id, sent_ms: None, local });
                 }
             }
-            let unsent = c.unsent();
-            if let Some(Sentinel { id, pong }) = c.sentinel.as_deref_mut()
+            let (unsent, fd) = (c.unsent(), c.session.client.endpoint.fd);
+            if let Some(Rare { sentinel: Some(Sentinel { id, pong }), .. }) = c.has_rare()
                 && let Some(sent) = *pong
                 && unsent == 0
-                && outq::is_delivered(client.endpoint.fd)
+                && outq::is_delivered(fd)
             {
                 *pong = None;
-                let local = client.endpoint.local.clone();
-                engine.replication.acks.pong(Pong {
-                    id: *id,
-                    sent_ms: Some(sent / 1_000_000),
-                    local,
-                });
+                let id = *id;
+                let local = c.session.client.endpoint.local.to_string();
+                engine.replication.acks.pong(Pong { id, sent_ms: Some(sent / 1_000_000), local });
             }
         }
     }

@@ -241,7 +241,7 @@ impl Worker {
                 c.hangup = true;
             }
             if c.tls {
-                if let Some(handshake) = &mut c.handshake {
+                if let Some(handshake) = c.rare.as_mut().and_then(|rare| rare.handshake.as_mut()) {
                     tls::queue(handshake, &c.session.client, &mut self.handshakes);
                     continue;
                 }
@@ -367,7 +367,7 @@ impl Worker {
         let client = Arc::clone(&session.client);
         let mut conn = Box::new(Conn::new(Arc::clone(&stream), session));
         if conn.tls {
-            conn.handshake = Some(Box::new(tls::begin(engine, &conn.session.client)));
+            conn.rare().handshake = Some(tls::begin(engine, &conn.session.client));
         }
         let i = self.conns.insert(conn);
         self.places.insert(id, i);

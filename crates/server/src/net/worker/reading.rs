@@ -247,7 +247,7 @@ impl Worker {
     pub(super) fn shake(&mut self, i: usize) {
         let Self { conns, shared, inbox, handshakes, .. } = self;
         let c = &mut *conns[i];
-        let Some(handshake) = &mut c.handshake else { return };
+        let Some(handshake) = c.rare.as_mut().and_then(|r| r.handshake.as_mut()) else { return };
         handshake.queued = false;
         match c.stream.handshake() {
             // The end stands behind what has been read, and no other event tells of it.
@@ -256,7 +256,7 @@ impl Worker {
             }
             Ok(false) => {}
             Ok(true) => {
-                c.handshake = None;
+                c.rare = None;
                 c.readable = true;
                 // Pages are for everybody.
                 if c.web.is_some() || tls::enter(&shared.engine, &c.stream, &mut c.session) {

@@ -27,7 +27,7 @@ impl Worker {
         let mut close = Vec::new();
         let mono = engine.clock.monotonic_ns();
         for (i, c) in &mut self.conns {
-            if c.handshake.as_ref().is_some_and(|h| !h.queued && h.until < mono) {
+            if c.handshake().is_some_and(|h| !h.queued && h.until < mono) {
                 tls::note_late(engine, &c.session.client);
                 close.push(i);
                 continue;
