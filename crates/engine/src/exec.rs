@@ -20,7 +20,7 @@ use commands::runs::ParsedCommand;
 use commands::{DataFn, Fail, Outcome};
 use config::Id;
 use resp::{Args, Reply};
-use store::{Budget, Db, Key, ShardSet};
+use store::{Budget, Context, Db, Key, Keyspace, ShardSet};
 
 use crate::acl::{self, User};
 use crate::attention::Attention;
@@ -484,27 +484,8 @@ impl Thread {
         self.cx.keep_expired = attention & Attention::REPLICA != 0
             || attention & Attention::PAUSE != 0 && engine.check_pause();
         self.cx.trust_checksums = engine.trust_checksums.load(Relaxed);
-        let ks = &engine.keyspace;
         let index = session.db;
-        let mut keys = ShardSet::default();
-        let mut db = match cmd.row.scope_of(&*args) {
-            Scope::Keys if cmd.one_key => {
-                let key = Key::new(&args[1]);
-                // The pointer is compared, not read, so it may outlive the borrow of `args`.
-                Db::lock_one(ks, index, key, &mut self.cx)
-            }
-            // Where there are no locks, it makes no difference which shards are locked.
-            Scope::Keys if ks.is_single() => Db::lock_all(ks, index, &mut self.cx),
-            Scope::Keys => {
-                // Without valid keys the command refuses before it looks at any.
-                match shards_of(cmd, &*args, &mut keys) {
-                    Ok(_) => Db::lock_set(ks, index, keys, &mut self.cx),
-                    Err(_) => Db::unlocked(ks, index, &mut self.cx),
-                }
-            }
-            Scope::All | Scope::Patterns => Db::lock_all(ks, index, &mut self.cx),
-            Scope::Each | Scope::None => Db::unlocked(ks, index, &mut self.cx),
-        };
+        let mut db = lock_for(&engine.keyspace, index, cmd, args, &mut self.cx);
         let local = &mut self.pubsub;
         let outcome = run_data(engine, local, &mut db, run, (index, cmd), args, reply);
         if attention & Attention::REPLICA != 0 && cmd.is_write() && !session.from_primary {
@@ -623,6 +604,36 @@ impl Thread {
     pub(crate) fn count_command(&self, client: &Client, n: u64) {
         bump(&self.worker.stats.commands_processed, n);
         bump(&client.total_commands, n);
+    }
+}
+
+/// Locks the shards that a data command says it needs.
+#[inline]
+fn lock_for<'a>(
+    ks: &'a Keyspace,
+    index: usize,
+    cmd: &Cmd,
+    args: &Args<'_>,
+    cx: &'a mut Context,
+) -> Db<'a> {
+    match cmd.row.scope_of(args) {
+        Scope::Keys if cmd.one_key => {
+            let key = Key::new(&args[1]);
+            // The pointer is compared, not read, so it may outlive the borrow of `args`.
+            Db::lock_one(ks, index, key, cx)
+        }
+        // Where there are no locks, it makes no difference which shards are locked.
+        Scope::Keys if ks.is_single() => Db::lock_all(ks, index, cx),
+        Scope::Keys => {
+            let mut keys = ShardSet::default();
+            // Without valid keys the command refuses before it looks at any.
+            match shards_of(cmd, args, &mut keys) {
+                Ok(_) => Db::lock_set(ks, index, keys, cx),
+                Err(_) => Db::unlocked(ks, index, cx),
+            }
+        }
+        Scope::All | Scope::Patterns => Db::lock_all(ks, index, cx),
+        Scope::Each | Scope::None => Db::unlocked(ks, index, cx),
     }
 }
 

@@ -48,6 +48,14 @@ impl Origins {
     pub fn allows_all(&self) -> bool {
         self.sources.iter().any(|pattern| pattern == "*")
     }
+
+    /// A pattern that no browser's origin matches, if there is one: an origin begins with a scheme (`https://example.com`) or is
+    /// `null`.
+    #[must_use]
+    pub fn without_scheme(&self) -> Option<&str> {
+        let is_futile = |p: &&String| !p.contains("://") && !p.contains('*') && *p != "null";
+        self.sources.iter().find(is_futile).map(String::as_str)
+    }
 }
 
 impl fmt::Debug for Origins {
@@ -135,6 +143,20 @@ mod tests {
         assert!(none.allows(None) && none.allows(Some("")));
         assert!(!none.allows(Some("https://example.com")));
         assert!(Origins::new(&["*".into()]).expect("a pattern").allows_all());
+    }
+
+    #[test]
+    fn a_pattern_without_a_scheme_is_found() {
+        let futile = |pattern: &str| {
+            let patterns = ["https://example.com".to_owned(), pattern.to_owned()];
+            Origins::new(&patterns).expect("patterns").without_scheme().is_some()
+        };
+        for pattern in ["example.com", "localhost:3000", "{a,b}.example.com", ""] {
+            assert!(futile(pattern), "{pattern}");
+        }
+        for pattern in ["*", "*.example.com", "http{,s}://a", "null", "capacitor://localhost"] {
+            assert!(!futile(pattern), "{pattern}");
+        }
     }
 
     #[test]

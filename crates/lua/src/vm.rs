@@ -372,47 +372,7 @@ impl Vm {
         reply: &mut Reply<'_>,
     ) -> Result<(), Failure> {
         let s = self.stack();
-        let state = s.state();
-        let array = |from: usize, n: usize, again: Option<usize>| {
-            let n = n.min(what.args.len().saturating_sub(from));
-            let before = match again {
-                Some(which) if n <= ARRAY_MAX => push_array(s, what, which, from, n),
-                _ => {
-                    s.new_table(n, 0);
-                    &[]
-                }
-            };
-            for (i, a) in what.args.iter_from(from).take(n).enumerate() {
-                // Many elements are the same as in the last run.
-                if before.get(i).is_none_or(|value| value.read() != Item::Text(a)) {
-                    s.push_bytes(a);
-                    s.raw_set_at(-2, i + 1);
-                }
-            }
-        };
-        let rest = what.first + what.keys;
-        let arguments = match what.code {
-            Code::Script(c) => {
-                s.push_kept(&c.code);
-                let globals = if c.direct { DIRECT } else { GLOBALS };
-                s.push_value(KEYS);
-                array(what.first, what.keys, c.direct.then_some(0));
-                s.raw_set(globals);
-                s.push_value(ARGV);
-                array(rest, usize::MAX, c.direct.then_some(1));
-                s.raw_set(globals);
-                0
-            }
-            Code::Function(e) => {
-                match state.entries.get(e.0 as usize) {
-                    Some(Some(kept)) => s.push_kept(kept),
-                    _ => s.push_nil(),
-                }
-                array(what.first, what.keys, None);
-                array(rest, usize::MAX, None);
-                2
-            }
-        };
+        let arguments = push_call(s, what);
         self.begin(host);
         let outcome = s.protected_call(arguments, 1, HANDLER);
         let aborted = s.state().aborted;
@@ -477,6 +437,51 @@ impl Vm {
         let live = self.stack().live().max(1);
         let percent = 100 + 100 * live.max(GARBAGE_MIN) / live;
         self.stack().set_pause(percent.min(2000) as c_int);
+    }
+}
+
+/// Pushes what is called, with KEYS and ARGV where it finds them. Returns the number of its arguments.
+#[inline]
+fn push_call(s: Stack, what: &Invocation<'_>) -> usize {
+    let array = |from: usize, n: usize, again: Option<usize>| {
+        let n = n.min(what.args.len().saturating_sub(from));
+        let before = match again {
+            Some(which) if n <= ARRAY_MAX => push_array(s, what, which, from, n),
+            _ => {
+                s.new_table(n, 0);
+                &[]
+            }
+        };
+        for (i, a) in what.args.iter_from(from).take(n).enumerate() {
+            // Many elements are the same as in the last run.
+            if before.get(i).is_none_or(|value| value.read() != Item::Text(a)) {
+                s.push_bytes(a);
+                s.raw_set_at(-2, i + 1);
+            }
+        }
+    };
+    let rest = what.first + what.keys;
+    match what.code {
+        Code::Script(c) => {
+            s.push_kept(&c.code);
+            let globals = if c.direct { DIRECT } else { GLOBALS };
+            s.push_value(KEYS);
+            array(what.first, what.keys, c.direct.then_some(0));
+            s.raw_set(globals);
+            s.push_value(ARGV);
+            array(rest, usize::MAX, c.direct.then_some(1));
+            s.raw_set(globals);
+            0
+        }
+        Code::Function(e) => {
+            match s.state().entries.get(e.0 as usize) {
+                Some(Some(kept)) => s.push_kept(kept),
+                _ => s.push_nil(),
+            }
+            array(what.first, what.keys, None);
+            array(rest, usize::MAX, None);
+            2
+        }
     }
 }
 

@@ -206,27 +206,12 @@ impl Begun {
         owned: &mut Vec<Vec<u8>>,
     ) -> Parsed {
         if !self.is_active() {
-            let Some(&first) = buf.first() else {
-                return Parsed::Incomplete;
-            };
-            if first != b'*' {
+            if buf.first().is_some_and(|first| *first != b'*') {
                 return self.inline(buf, spans, owned);
             }
-            let (count, end) = match line(buf, 1) {
-                Line::Partial => return Parsed::Incomplete,
-                Line::TooLong => return self.fail("too big mbulk count string"),
-                Line::Is(l, end) => (integer(l), end),
-            };
-            let Some(count) = count.filter(|n| *n <= i64::from(i32::MAX)) else {
-                return self.fail("invalid multibulk length");
-            };
-            if count > 10 && limits.unauthenticated {
-                return self.fail("unauthenticated multibulk length");
+            if let Err(parsed) = self.header(buf, limits) {
+                return parsed;
             }
-            if count <= 0 {
-                return Parsed::Nothing(end);
-            }
-            *self = Self { pos: end, left: count as usize, ..Self::default() };
         }
         if let Some((buf, len)) = &mut self.big {
             if buf.len() < *len {
@@ -239,34 +224,9 @@ impl Begun {
             self.left -= 1;
         }
         while self.left > 0 {
-            let len = match self.bulk {
-                Some(len) => len,
-                None => {
-                    let Some(&first) = buf.get(self.pos) else {
-                        return Parsed::Incomplete;
-                    };
-                    if first != b'$' {
-                        let c =
-                            if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
-                        return self.fail(&format!("expected '$', got '{}'", c as char));
-                    }
-                    let (len, end) = match line(buf, self.pos + 1) {
-                        Line::Partial => return Parsed::Incomplete,
-                        Line::TooLong => return self.fail("too big bulk count string"),
-                        Line::Is(l, end) => (integer(l), end),
-                    };
-                    let max = limits.bulk_max;
-                    let Some(len) = len.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max)
-                    else {
-                        return self.fail("invalid bulk length");
-                    };
-                    if len > 16384 && limits.unauthenticated {
-                        return self.fail("unauthenticated bulk length");
-                    }
-                    self.pos = end;
-                    self.bulk = Some(len);
-                    len
-                }
+            let len = match self.bulk.map_or_else(|| self.bulk_header(buf, limits), Ok) {
+                Ok(len) => len,
+                Err(parsed) => return parsed,
             };
             if buf.len() - self.pos < len + 2 {
                 if len >= BIG_ARG {
@@ -291,6 +251,69 @@ impl Begun {
             self.bulk = None;
             self.left -= 1;
         }
+        self.finish(buf, base, spans, owned)
+    }
+
+    /// The number of arguments: a request begins.
+    #[inline]
+    fn header(&mut self, buf: &[u8], limits: &Limits) -> Result<(), Parsed> {
+        if buf.is_empty() {
+            return Err(Parsed::Incomplete);
+        }
+        let (count, end) = match line(buf, 1) {
+            Line::Partial => return Err(Parsed::Incomplete),
+            Line::TooLong => return Err(self.fail("too big mbulk count string")),
+            Line::Is(l, end) => (integer(l), end),
+        };
+        let Some(count) = count.filter(|n| *n <= i64::from(i32::MAX)) else {
+            return Err(self.fail("invalid multibulk length"));
+        };
+        if count > 10 && limits.unauthenticated {
+            return Err(self.fail("unauthenticated multibulk length"));
+        }
+        if count <= 0 {
+            return Err(Parsed::Nothing(end));
+        }
+        *self = Self { pos: end, left: count as usize, ..Self::default() };
+        Ok(())
+    }
+
+    /// The length of the next argument.
+    #[inline]
+    fn bulk_header(&mut self, buf: &[u8], limits: &Limits) -> Result<usize, Parsed> {
+        let Some(&first) = buf.get(self.pos) else {
+            return Err(Parsed::Incomplete);
+        };
+        if first != b'$' {
+            let c = if first.is_ascii_graphic() || first == b' ' { first } else { b' ' };
+            return Err(self.fail(&format!("expected '$', got '{}'", c as char)));
+        }
+        let (len, end) = match line(buf, self.pos + 1) {
+            Line::Partial => return Err(Parsed::Incomplete),
+            Line::TooLong => return Err(self.fail("too big bulk count string")),
+            Line::Is(l, end) => (integer(l), end),
+        };
+        let max = limits.bulk_max;
+        let Some(len) = len.and_then(|n| usize::try_from(n).ok()).filter(|n| *n <= max) else {
+            return Err(self.fail("invalid bulk length"));
+        };
+        if len > 16384 && limits.unauthenticated {
+            return Err(self.fail("unauthenticated bulk length"));
+        }
+        self.pos = end;
+        self.bulk = Some(len);
+        Ok(len)
+    }
+
+    /// All arguments are there: hands them over.
+    #[inline]
+    fn finish(
+        &mut self,
+        buf: &[u8],
+        base: usize,
+        spans: &mut Vec<Span>,
+        owned: &mut Vec<Vec<u8>>,
+    ) -> Parsed {
         let first = owned.len();
         owned.append(&mut self.owned);
         spans.extend(self.spans.iter().map(|s| match s.owned_index() {

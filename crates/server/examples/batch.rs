@@ -9,6 +9,7 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use engine::{Endpoint, Engine, Mailbox, Options, Session, Thread};
@@ -41,6 +42,34 @@ fn measured(run: &mut impl FnMut(&[u8]), batch: &[u8]) {
     run(batch);
 }
 
+/// An engine that logs and saves nothing.
+fn open(threads: &str) -> Arc<Engine> {
+    let config = config::Config::new();
+    config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
+    Engine::new(Options {
+        config,
+        commands: session_commands::ALL,
+        durability: Arc::<durable::Durable>::default(),
+        renames: Vec::new(),
+        clock: stdx::clock::Clock::real(),
+        log: engine::log::Log::silent(),
+        config_file: None,
+        executable: String::new(),
+    })
+}
+
+/// `count` batches of `depth` requests each, for random keys, which are the same in every run.
+fn batches(kind: &str, sha: &str, keys: u64, count: usize, depth: usize) -> Vec<Vec<u8>> {
+    let mut x = 88172645463325252u64;
+    let mut next = || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        request(kind, sha, x % keys, x >> 32)
+    };
+    (0..count).map(|_| (0..depth).flat_map(|_| next()).collect()).collect()
+}
+
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let kind = args.get(1).map_or("get", String::as_str);
@@ -55,18 +84,7 @@ fn main() {
             apus::huge_pages::start(touch);
         }
     }
-    let config = config::Config::new();
-    config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
-    let engine = Engine::new(Options {
-        config,
-        commands: session_commands::ALL,
-        durability: std::sync::Arc::<durable::Durable>::default(),
-        renames: Vec::new(),
-        clock: stdx::clock::Clock::real(),
-        log: engine::log::Log::silent(),
-        config_file: None,
-        executable: String::new(),
-    });
+    let engine = open(threads);
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(&engine, index, worker);
     let endpoint =
@@ -95,19 +113,7 @@ fn main() {
     run(&[]);
     // For callgrind a few are enough, always the same number of them.
     let requests = if seconds > 0.0 { 1_000_000 } else { 30_000 };
-    let mut x = 88172645463325252u64;
-    let batches: Vec<Vec<u8>> = (0..(requests / depth).max(1))
-        .map(|_| {
-            (0..depth)
-                .flat_map(|_| {
-                    x ^= x << 13;
-                    x ^= x >> 7;
-                    x ^= x << 17;
-                    request(kind, &sha, x % keys, x >> 32)
-                })
-                .collect()
-        })
-        .collect();
+    let batches = batches(kind, &sha, keys, (requests / depth).max(1), depth);
     let mut input = vec![0; batches.iter().map(Vec::len).max().unwrap_or(0)];
     let mut times = Vec::new();
     let start = Instant::now();

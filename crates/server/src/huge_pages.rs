@@ -9,12 +9,15 @@
 //!
 //! - The kernel says which pages are present and small (`PAGEMAP_SCAN`, Linux 6.7). Older kernels, other
 //!   systems and containers that forbid it have small pages, and nothing is reported.
-//! - A stretch may have a few holes, which then use memory: at most one page in 32. Blocks of the allocator
-//!   and tables that are growing leave such holes, in about half of all stretches.
+//! - A stretch may have holes, which then use memory: at most one page in 8. Blocks of the allocator and tables that
+//!   are growing leave such holes. The arrays of buckets of a hundred million keys all lie in stretches with 8 to 64
+//!   missing pages.
 //! - The thread holds a huge page of its own. It fills that page, gives it back, and then asks for the collapse:
 //!   the kernel takes the page that was freed last. Its memory is then known to the machine below, so the copy,
 //!   which makes others wait, meets no page fault there.
 //! - It rests four times as long as it works, and looks only when the amount of used memory has changed.
+//! - While memory grows by more than one part in 256 per second the thread waits: whoever fills new memory takes page
+//!   faults, and those wait for every collapse, wherever it is.
 
 #![expect(unsafe_code, reason = "advice about memory, and a scan of the page tables")]
 // Other systems only have the frame of this.
@@ -29,7 +32,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a huge page on x86-64, and on AArch64 with small pages of 4 KiB.
 const HUGE: u64 = 2 << 20;
 /// Bytes that are present in a stretch that counts as full.
-const FULL: u64 = HUGE - HUGE / 32;
+const FULL: u64 = HUGE - HUGE / 8;
 /// Between two looks while memory changes.
 const OFTEN: Duration = Duration::from_millis(100);
 /// Between two questions whether memory has changed, once it has not for a while.
@@ -40,6 +43,10 @@ const SELDOM: Duration = Duration::from_secs(60);
 const SELDOM_ENOUGH: u32 = 50;
 /// Bytes by which used memory changes before it is worth a look.
 const CHANGE: u64 = 1 << 20;
+/// Memory that grows by more than one part in so many per second is being filled.
+const FILLING: u64 = 256;
+/// Time over which growth is measured, at least.
+const WINDOW: Duration = Duration::from_millis(50);
 /// Rest after a stretch, in units of the time it took.
 const REST: u32 = 4;
 /// Bytes after which mimalloc's freed memory is returned in whole huge pages.
@@ -132,15 +139,39 @@ struct Collapser {
     pagemap: File,
     touch: FirstTouch,
     spare: Option<Spare>,
-    /// Used memory at the last look.
+    /// Used memory at the last look; 0 if that did not get to the end.
     used: u64,
+    growth: Growth,
     /// How long the kernel took to find small pages, at the last look.
     scanning: Duration,
+}
+
+/// How fast used memory grows.
+struct Growth {
+    used: u64,
+    since: Instant,
+    is_filling: bool,
+}
+
+impl Growth {
+    /// Whether memory is being filled, if so much of it is used now.
+    fn is_filling(&mut self, used: u64, now: Instant) -> bool {
+        let elapsed = now.saturating_duration_since(self.since);
+        if elapsed >= WINDOW {
+            let grown = used.saturating_sub(self.used);
+            let allowed = (used / FILLING) as f64 * elapsed.as_secs_f64();
+            self.is_filling = grown >= CHANGE && grown as f64 > allowed;
+            (self.used, self.since) = (used, now);
+        }
+        self.is_filling
+    }
 }
 
 /// What one look has found.
 #[derive(Default)]
 struct Looked {
+    /// Memory was being filled before the look got to the end.
+    interrupted: bool,
     collapsed: u64,
     /// Stretches for which the machine had no huge page.
     without: u64,
@@ -157,7 +188,8 @@ struct Stretch {
 impl Collapser {
     fn new(touch: FirstTouch) -> io::Result<Self> {
         let pagemap = File::open("/proc/self/pagemap")?;
-        let this = Self { pagemap, touch, spare: None, used: 0, scanning: Duration::ZERO };
+        let growth = Growth { used: 0, since: Instant::now(), is_filling: false };
+        let this = Self { pagemap, touch, spare: None, used: 0, growth, scanning: Duration::ZERO };
         // Whether the kernel can.
         this.small_pages(0, &mut [Region::default(); REGIONS])?;
         Ok(this)
@@ -178,10 +210,17 @@ impl Collapser {
                 }
                 continue;
             }
-            self.used = used;
             keep_whole(used);
+            if self.growth.is_filling(used, Instant::now()) {
+                pause = OFTEN;
+                continue;
+            }
+            self.used = used;
             let Ok(looked) = self.look() else { return };
             (looked_at, tell) = (Instant::now(), true);
+            if looked.interrupted {
+                self.used = 0;
+            }
             // A machine without free huge pages is not asked again and again.
             let in_vain = looked.without > 0 && looked.collapsed == 0;
             pause = if in_vain { (2 * pause).min(SELDOM) } else { OFTEN };
@@ -197,6 +236,10 @@ impl Collapser {
         self.scanning = Duration::ZERO;
         while from < END {
             let since = Instant::now();
+            if self.growth.is_filling(stdx::mem::used(), since) {
+                looked.interrupted = true;
+                break;
+            }
             let (found, end) = self.small_pages(from, &mut regions)?;
             self.scanning += since.elapsed();
             for region in regions.iter().take(found) {
@@ -420,8 +463,8 @@ mod tests {
         };
         let memory = memory(3);
         let base = memory.as_ptr().addr() as u64;
-        // Of 512 pages each: none, 17 and 16.
-        let is_hole = |page: usize| (612..629).contains(&page) || (1100..1116).contains(&page);
+        // Of 512 pages each: none, 65 and 64.
+        let is_hole = |page: usize| (612..677).contains(&page) || (1100..1164).contains(&page);
         for (page, bytes) in memory.chunks_mut(4096).enumerate() {
             if !is_hole(page) {
                 bytes.fill(page as u8 | 1);
@@ -441,6 +484,25 @@ mod tests {
             let expected = if is_hole(page) { 0 } else { page as u8 | 1 };
             assert!(bytes.iter().all(|b| *b == expected), "page {page}");
         }
+    }
+
+    #[test]
+    fn memory_is_filled_while_it_grows_by_more_than_a_part_in_256_per_second() {
+        const MIB: u64 = 1 << 20;
+        let since = Instant::now();
+        let mut growth = Growth { used: 1024 * MIB, since, is_filling: false };
+        let at = |ms: u64| since + Duration::from_millis(ms);
+        // Too soon to tell.
+        assert!(!growth.is_filling(1100 * MIB, at(49)));
+        // 3 MiB of 1 GiB in a second, and 5.
+        assert!(!growth.is_filling(1027 * MIB, at(1000)));
+        assert!(growth.is_filling(1032 * MIB, at(2000)));
+        // The answer stays until there is another.
+        assert!(growth.is_filling(1032 * MIB, at(2020)));
+        assert!(!growth.is_filling(1032 * MIB, at(3000)));
+        // Less than a mebibyte does not count, and nor does memory that is given back.
+        assert!(!growth.is_filling(1033 * MIB - 1, at(3100)));
+        assert!(!growth.is_filling(500 * MIB, at(3200)));
     }
 
     #[test]

@@ -340,26 +340,35 @@ fn is_past(arg: &[u8]) -> bool {
 /// nothing that reads a clock.
 pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
     let name = args.first().map_or_else(Vec::new, |name| name.to_ascii_uppercase());
-    let arg = |at: usize| args.get(at).map_or(&b""[..], |arg| arg);
-    let has = |word: &str| args.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
-    let is_duration = |text: &[u8]| {
-        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
-        number.is_some_and(|n| n > 0 && n < i64::MAX / 1000)
-    };
-    let repeats = |step: usize| {
-        let mut seen = std::collections::HashSet::new();
-        args.iter().skip(2).rev().step_by(step).any(|member| !seen.insert(member))
-    };
-    // A sorted set that SORT has converted keeps the sign of a zero; and converting one with a score
-    // this small leaves an ERANGE that SORT takes for one of its own.
-    let has_odd_score = || args.iter().any(|arg| arg.starts_with(b"-0") || arg == b"5e-324");
-    let is_log = |key: &[u8]| matches!(key, [b'p', b'1'..=b'3']);
-    let last_id = b"18446744073709551615-18446744073709551615";
     // When a dead key goes is up to each server, and so is when that is told.
     if mood.events && args.iter().skip(2).any(|arg| is_past(arg)) && may_expire(&name) {
         return false;
     }
-    match &name[..] {
+    has_same_rules(&name, args, mood)
+        && has_same_encoding(&name, args, mood)
+        && keeps_logs_apart(&name, args)
+}
+
+/// An argument, or none, which is empty.
+fn arg(args: &Args, at: usize) -> &[u8] {
+    args.get(at).map_or(&b""[..], |arg| arg)
+}
+
+/// Whether an argument is this word.
+fn has(args: &Args, word: &str) -> bool {
+    args.iter().any(|arg| arg.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Whether both servers read the arguments by the same rules, without a look at a clock.
+fn has_same_rules(name: &[u8], args: &Args, mood: Mood) -> bool {
+    let arg = |at| arg(args, at);
+    let has = |word| has(args, word);
+    let is_duration = |text: &[u8]| {
+        let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i64>().ok());
+        number.is_some_and(|n| n > 0 && n < i64::MAX / 1000)
+    };
+    let last_id = b"18446744073709551615-18446744073709551615";
+    match name {
         // Its reply names the server.
         b"HELLO" => false,
         // Redis 7.2 refuses a count that cannot be negated.
@@ -397,10 +406,27 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         b"CLIENT" => !has("LIST"),
         // A slow machine has slow commands.
         b"SLOWLOG" => args.len() != 3 && args.len() != 2,
-        b"OBJECT" => mood.encodings || !has("ENCODING"),
+        // As Redis 7.2 counts time, this many seconds end past it.
+        b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
+        | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
+        _ => true,
+    }
+}
+
+/// Whether values have the same encoding in both servers after the command, where encodings are compared; and where
+/// they are not, whether SORT may convert them.
+fn has_same_encoding(name: &[u8], args: &Args, mood: Mood) -> bool {
+    let repeats = |step: usize| {
+        let mut seen = std::collections::HashSet::new();
+        args.iter().skip(2).rev().step_by(step).any(|member| !seen.insert(member))
+    };
+    // A sorted set that SORT has converted keeps the sign of a zero; and converting one with a score
+    // this small leaves an ERANGE that SORT takes for one of its own.
+    let has_odd_score = || args.iter().any(|arg| arg.starts_with(b"-0") || arg == b"5e-324");
+    match name {
+        b"OBJECT" => mood.encodings || !has(args, "ENCODING"),
         // Redis converts the sorted set that it sorts.
         b"SORT" | b"SORT_RO" => !mood.encodings,
-        b"EVAL" if has("APPEND") && is_log(arg(3)) => false,
         // Since Redis 7.2 the encoding of a new key follows from the number of arguments.
         b"EVAL" if mood.encodings => !are_repeated(args, 5),
         b"EVAL" | b"ZINCRBY" | b"ZUNIONSTORE" | b"ZINTERSTORE" => {
@@ -415,17 +441,23 @@ pub(crate) fn is_comparable(args: &Args, mood: Mood) -> bool {
         }
         b"GEOADD" => !mood.encodings || !repeats(3),
         b"HSET" | b"HMSET" if mood.encodings => !are_repeated(args, 2),
-        // As Redis 7.2 counts time, this many seconds end past it.
-        b"BLPOP" | b"BRPOP" | b"BLMOVE" | b"BRPOPLPUSH" | b"BLMPOP" | b"BZPOPMIN" | b"BZPOPMAX"
-        | b"BZMPOP" => !args.iter().any(|arg| arg == b"9223372036854775"),
         b"SADD" => !mood.encodings || !repeats(1),
-        // A HyperLogLog whose bits were edited means something else to every reader: only `p` keys
-        // may be one, and stay one.
-        b"PFADD" => is_log(arg(1)),
+        _ => true,
+    }
+}
+
+/// A HyperLogLog whose bits were edited means something else to every reader: only `p` keys
+/// may be one, and stay one.
+fn keeps_logs_apart(name: &[u8], args: &Args) -> bool {
+    let is_log = |key: &[u8]| matches!(key, [b'p', b'1'..=b'3']);
+    let is_log_at = |at| is_log(arg(args, at));
+    match name {
+        b"EVAL" => !(has(args, "APPEND") && is_log_at(3)),
+        b"PFADD" => is_log_at(1),
         b"PFCOUNT" | b"PFMERGE" => args.iter().skip(1).all(|key| is_log(key)),
-        b"SETBIT" | b"BITFIELD" | b"SETRANGE" | b"APPEND" => !is_log(arg(1)),
-        b"BITOP" => !is_log(arg(2)),
-        b"COPY" | b"RENAME" | b"RENAMENX" => is_log(arg(1)) == is_log(arg(2)),
+        b"SETBIT" | b"BITFIELD" | b"SETRANGE" | b"APPEND" => !is_log_at(1),
+        b"BITOP" => !is_log_at(2),
+        b"COPY" | b"RENAME" | b"RENAMENX" => is_log_at(1) == is_log_at(2),
         _ => true,
     }
 }

@@ -91,58 +91,60 @@ fn value(input: &mut &[u8], depth: usize) -> Result<Option<Reply>, DecodeError> 
             b"f" => Reply::Bool(false),
             _ => return bad("a boolean that is neither #t nor #f"),
         },
-        b'$' | b'!' | b'=' => {
-            let Some(len) = length(line)? else {
-                return Ok(Some(Reply::Nil));
-            };
-            let Some(body) = blob(input, len)? else {
-                return Ok(None);
-            };
-            match kind {
-                b'$' => Reply::Bulk(body),
-                b'!' => Reply::Error(body),
-                // Three letters of kind and a colon come before the text.
-                _ if body.get(3) == Some(&b':') => Reply::Verbatim(body[4..].to_vec()),
-                _ => return bad("a verbatim string without its kind"),
-            }
-        }
-        b'*' | b'~' | b'>' => {
-            let Some(len) = length(line)? else {
-                return Ok(Some(Reply::Nil));
-            };
-            let Some(items) = items(input, len, depth)? else {
-                return Ok(None);
-            };
-            match kind {
-                b'*' => Reply::Array(items),
-                b'~' => Reply::Set(items),
-                _ => Reply::Push(items),
-            }
-        }
-        b'%' | b'|' => {
-            let Some(len) = length(line)? else {
-                return Ok(Some(Reply::Nil));
-            };
-            let Some(len) = len.checked_mul(2) else {
-                return bad("a map that is too long");
-            };
-            let Some(items) = items(input, len, depth)? else {
-                return Ok(None);
-            };
-            if kind == b'|' {
-                return value(input, depth + 1);
-            }
-            let mut pairs = Vec::with_capacity(items.len() / 2);
-            let mut items = items.into_iter();
-            while let (Some(key), Some(val)) = (items.next(), items.next()) {
-                pairs.push((key, val));
-            }
-            Reply::Map(pairs)
-        }
+        b'$' | b'!' | b'=' | b'*' | b'~' | b'>' | b'%' | b'|' => match length(line)? {
+            Some(len) => return with_length(input, kind, len, depth),
+            None => Reply::Nil,
+        },
         other => {
             return bad(format!("the type byte {:?}", char::from(other)));
         }
     }))
+}
+
+/// The rest of a value that begins with its length: a string, or other values.
+fn with_length(
+    input: &mut &[u8],
+    kind: u8,
+    len: usize,
+    depth: usize,
+) -> Result<Option<Reply>, DecodeError> {
+    if matches!(kind, b'$' | b'!' | b'=') {
+        let Some(body) = blob(input, len)? else {
+            return Ok(None);
+        };
+        return Ok(Some(match kind {
+            b'$' => Reply::Bulk(body),
+            b'!' => Reply::Error(body),
+            // Three letters of kind and a colon come before the text.
+            _ if body.get(3) == Some(&b':') => Reply::Verbatim(body[4..].to_vec()),
+            _ => return bad("a verbatim string without its kind"),
+        }));
+    }
+    let is_map = matches!(kind, b'%' | b'|');
+    let Some(len) = len.checked_mul(if is_map { 2 } else { 1 }) else {
+        return bad("a map that is too long");
+    };
+    let Some(items) = items(input, len, depth)? else {
+        return Ok(None);
+    };
+    Ok(Some(match kind {
+        b'*' => Reply::Array(items),
+        b'~' => Reply::Set(items),
+        b'>' => Reply::Push(items),
+        // An attribute.
+        b'|' => return value(input, depth + 1),
+        _ => Reply::Map(pairs(items)),
+    }))
+}
+
+/// Keys and values, which follow each other, as pairs.
+fn pairs(items: Vec<Reply>) -> Vec<(Reply, Reply)> {
+    let mut pairs = Vec::with_capacity(items.len() / 2);
+    let mut items = items.into_iter();
+    while let (Some(key), Some(val)) = (items.next(), items.next()) {
+        pairs.push((key, val));
+    }
+    pairs
 }
 
 /// The next line without its CR LF; `None` when its end has not arrived.

@@ -97,66 +97,70 @@ pub(crate) fn run(options: &Options) -> Result<Report> {
     };
     for name in rest {
         headline(name);
-        let part = match name {
-            "transcripts" => transcripts(&apus),
-            "compat" => match setup::redis() {
-                Ok(()) => compat::on_redis(&apus).map_or_else(
-                    |message| PartResult::new(name).conclude(Err(message)),
-                    |report| report.into_part(name),
-                ),
-                Err(why) => PartResult::left_out(name, why),
-            },
-            "access" => access::for_tests(&apus),
-            "fuzz" => fuzz::for_tests(&apus),
-            "s3" => match setup::minio() {
-                Ok(minio) => bucket(name, "MINIO", &minio),
-                Err(why) => PartResult::left_out(name, why),
-            },
-            "azure" => match setup::azurite() {
-                Ok(azurite) => bucket(name, "AZURITE", &azurite),
-                Err(why) => PartResult::left_out(name, why),
-            },
-            // It comes with the tests.
-            "gcs" => bucket(name, "GCS", Path::new("own")),
-            "python" => match setup::python() {
-                Ok(python) => python_suite(name, &python, &apus),
-                Err(why) => PartResult::left_out(name, why),
-            },
-            "cli" => match setup::redis() {
-                Ok(()) => {
-                    // Without it one test leaves itself out, and says so.
-                    if let Err(why) = setup::browser() {
-                        println!("{why}");
-                    }
-                    system_python(name, &apus)
-                }
-                Err(why) => PartResult::left_out(name, why),
-            },
-            "raw" => system_python(name, &apus),
-            "browser" => match setup::browser().and_then(|()| setup::redis()) {
-                Ok(()) => {
-                    // The chat has the SDK from there. Without it these tests leave themselves out, and say so.
-                    if let Err(why) = setup::node() {
-                        println!("{why}");
-                    }
-                    system_python(name, &apus)
-                }
-                Err(why) => PartResult::left_out(name, why),
-            },
-            "go" => go_clients(name, &["."], &apus),
-            "brokers" => go_clients(name, &["./asynq/...", "./centrifuge/..."], &apus),
-            "seb" => match setup::seb() {
-                Ok(options) => go(name, "seb", &options, &["./..."], &apus),
-                Err(why) => PartResult::left_out(name, why),
-            },
-            _ => match setup::node() {
-                Ok(modules) => node(&modules, &apus),
-                Err(why) => PartResult::left_out(name, why),
-            },
-        };
-        report.parts.push(part);
+        report.parts.push(with_server(name, &apus));
     }
     Ok(report)
+}
+
+/// Runs a part that needs the server.
+fn with_server(name: &'static str, apus: &Path) -> PartResult {
+    match name {
+        "transcripts" => transcripts(apus),
+        "compat" => match setup::redis() {
+            Ok(()) => compat::on_redis(apus).map_or_else(
+                |message| PartResult::new(name).conclude(Err(message)),
+                |report| report.into_part(name),
+            ),
+            Err(why) => PartResult::left_out(name, why),
+        },
+        "access" => access::for_tests(apus),
+        "fuzz" => fuzz::for_tests(apus),
+        "s3" => match setup::minio() {
+            Ok(minio) => bucket(name, "MINIO", &minio),
+            Err(why) => PartResult::left_out(name, why),
+        },
+        "azure" => match setup::azurite() {
+            Ok(azurite) => bucket(name, "AZURITE", &azurite),
+            Err(why) => PartResult::left_out(name, why),
+        },
+        // It comes with the tests.
+        "gcs" => bucket(name, "GCS", Path::new("own")),
+        "python" => match setup::python() {
+            Ok(python) => python_suite(name, &python, apus),
+            Err(why) => PartResult::left_out(name, why),
+        },
+        "cli" => match setup::redis() {
+            Ok(()) => {
+                // Without it one test leaves itself out, and says so.
+                if let Err(why) = setup::browser() {
+                    println!("{why}");
+                }
+                system_python(name, apus)
+            }
+            Err(why) => PartResult::left_out(name, why),
+        },
+        "raw" => system_python(name, apus),
+        "browser" => match setup::browser().and_then(|()| setup::redis()) {
+            Ok(()) => {
+                // The chat has the SDK from there. Without it these tests leave themselves out, and say so.
+                if let Err(why) = setup::node() {
+                    println!("{why}");
+                }
+                system_python(name, apus)
+            }
+            Err(why) => PartResult::left_out(name, why),
+        },
+        "go" => go_clients(name, &["."], apus),
+        "brokers" => go_clients(name, &["./asynq/...", "./centrifuge/..."], apus),
+        "seb" => match setup::seb() {
+            Ok(options) => go(name, "seb", &options, &["./..."], apus),
+            Err(why) => PartResult::left_out(name, why),
+        },
+        _ => match setup::node() {
+            Ok(modules) => node(&modules, apus),
+            Err(why) => PartResult::left_out(name, why),
+        },
+    }
 }
 
 pub(crate) fn headline(name: &str) {

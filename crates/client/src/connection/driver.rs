@@ -28,8 +28,9 @@ const READ_BYTES: usize = 2 * LINE_BYTES_MAX;
 const GATHER_BYTES: usize = 32 << 10;
 /// Reads of one turn; others want to run, too.
 const READS_AT_ONCE: usize = 16;
-/// So many callers are woken in two halves.
-const SPLIT_MIN: usize = 32;
+/// Callers whose replies came together are woken in so many pieces, each of at least so many callers.
+const PIECES: usize = 4;
+const PIECE_MIN: usize = 32;
 /// Buffers that are kept for use again, and how large they may be.
 const SPARES: usize = 4;
 const SPARE_BYTES: usize = 1 << 20;
@@ -58,8 +59,10 @@ pub(crate) struct Driver {
     values: Vec<Value>,
     wakers: Vec<Waker>,
     /// Callers with replies that are woken when the commands of those before them are written.
-    later: Vec<Waker>,
-    /// Those before them were woken just now.
+    later: VecDeque<Waker>,
+    /// Callers of a piece.
+    piece: usize,
+    /// A piece was woken just now.
     is_split: bool,
 }
 
@@ -89,7 +92,8 @@ impl Driver {
             silent: 0,
             values: Vec::new(),
             wakers: Vec::new(),
-            later: Vec::new(),
+            later: VecDeque::new(),
+            piece: PIECE_MIN,
             is_split: false,
         }
     }
@@ -178,21 +182,32 @@ impl Driver {
         }
     }
 
+    /// Wakes all callers whose replies have come.
     fn wake(&mut self) {
-        for waker in self.later.drain(..).chain(self.wakers.drain(..)) {
-            waker.wake();
-        }
+        self.later.drain(..).for_each(Waker::wake);
+        self.wake_now();
+    }
+
+    /// Wakes those that need not wait for their piece's turn.
+    fn wake_now(&mut self) {
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+
+    fn wake_piece(&mut self) {
+        let piece = self.piece.min(self.later.len());
+        self.later.drain(..piece).for_each(Waker::wake);
+        self.is_split = true;
     }
 
     /// Wakes callers whose replies have come. If the server has nothing to do now, it gets the commands of the first
-    /// half of them while the second half has not run yet: otherwise it and the callers would always wait for each
+    /// piece of them while the next ones have not run yet: otherwise it and the callers would always wait for each
     /// other.
     fn wake_in_turn(&mut self, server_is_idle: bool) {
-        if server_is_idle && self.wakers.len() >= SPLIT_MIN && self.delay.is_none() {
-            self.later.drain(..).for_each(Waker::wake);
-            self.later.extend(self.wakers.drain(self.wakers.len() / 2..));
-            self.wakers.drain(..).for_each(Waker::wake);
-            self.is_split = true;
+        let waiting = self.later.len() + self.wakers.len();
+        if server_is_idle && waiting >= PIECE_MIN && self.delay.is_none() {
+            self.later.extend(self.wakers.drain(..));
+            self.piece = PIECE_MIN.max(waiting / PIECES);
+            self.wake_piece();
         } else {
             self.wake();
         }
@@ -257,13 +272,18 @@ impl Driver {
             return Poll::Ready(Err(Error::new(ErrorKind::Timeout, "the server is silent")));
         }
         self.poll_read(wire, cx)?;
-        if std::mem::take(&mut self.is_split) {
-            // Behind those that were woken.
-            self.gathered = true;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+        if !self.is_split {
+            let polled = self.poll_write(wire, cx);
+            if polled.is_ready() || self.later.is_empty() {
+                return polled;
+            }
+            self.wake_piece();
         }
-        self.poll_write(wire, cx)
+        // Behind those that were woken.
+        self.is_split = false;
+        self.gathered = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn start_clock(&mut self) {
@@ -399,7 +419,7 @@ impl Driver {
                 inner.sleep(cx.waker());
                 drop(inner);
                 self.gathered = false;
-                self.wake();
+                self.wake_now();
                 return Poll::Pending;
             }
             // A command that comes now need not wake us: we look again.
@@ -411,7 +431,7 @@ impl Driver {
             // What was given up has left room.
             inner.make_room(&self.queue, &mut self.wakers);
             drop(inner);
-            self.wake();
+            self.wake_now();
             if self.tick.is_none() {
                 self.start_clock();
                 self.poll_tick(true, cx);
@@ -421,7 +441,7 @@ impl Driver {
 
     /// Waits for the socket; the last handle that goes away wakes us, too.
     fn rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        self.wake();
+        self.wake_now();
         let mut inner = self.queue.lock();
         if inner.is_closed() {
             return Poll::Ready(Ok(()));

@@ -348,30 +348,8 @@ pub fn add(home: &mut impl Home, item: Item<'_>, limits: &Limits) -> bool {
             }
             true
         }
-        (Set::Ints(run), Item::Bytes(b)) => {
-            let ends = [run.get(0), run.len().checked_sub(1).and_then(|i| run.get(i))];
-            let longest = ends.into_iter().flatten().map(|v| Item::Int(v).text_len()).max();
-            let longest = longest.unwrap_or(0).max(b.len());
-            match limits.listpack_or_hashtable(run.len(), longest) {
-                Encoding::Hashtable => {
-                    grow(home, Encoding::Hashtable).add(item, limits);
-                }
-                encoding => {
-                    let mut packed = EMPTY.to_vec();
-                    let members = run.iter().map(Item::Int).chain([item]);
-                    members.for_each(|i| i.encode(&mut packed));
-                    if packed.len() > RUN_MAX {
-                        grow(home, encoding).add(item, limits);
-                    } else {
-                        Edit::set_count(&mut packed, (run.len() + 1) as u16);
-                        home.exchange(|e| {
-                            let mut e = e.with_run(Kind::Set, &packed);
-                            e.set_tag(0);
-                            e
-                        });
-                    }
-                }
-            }
+        (Set::Ints(_), Item::Bytes(text)) => {
+            add_text_to_integers(home, text, limits);
             true
         }
         (Set::Run(run), _) => {
@@ -394,6 +372,34 @@ pub fn add(home: &mut impl Home, item: Item<'_>, limits: &Limits) -> bool {
         // Looked at above.
         (Set::Big(_), _) => false,
     }
+}
+
+/// Adds the first member that is no integer: the set changes its encoding.
+#[cold]
+fn add_text_to_integers(home: &mut impl Home, text: &[u8], limits: &Limits) {
+    let Set::Ints(run) = Set::of(home.entry()) else { return };
+    let item = Item::Bytes(text);
+    let ends = [run.get(0), run.len().checked_sub(1).and_then(|i| run.get(i))];
+    let longest = ends.into_iter().flatten().map(|v| Item::Int(v).text_len()).max();
+    let longest = longest.unwrap_or(0).max(text.len());
+    let encoding = limits.listpack_or_hashtable(run.len(), longest);
+    if encoding == Encoding::Hashtable {
+        grow(home, encoding).add(item, limits);
+        return;
+    }
+    let mut packed = EMPTY.to_vec();
+    let members = run.iter().map(Item::Int).chain([item]);
+    members.for_each(|i| i.encode(&mut packed));
+    if packed.len() > RUN_MAX {
+        grow(home, encoding).add(item, limits);
+        return;
+    }
+    Edit::set_count(&mut packed, (run.len() + 1) as u16);
+    home.exchange(|e| {
+        let mut e = e.with_run(Kind::Set, &packed);
+        e.set_tag(0);
+        e
+    });
 }
 
 /// Takes a member out. Returns whether it was present.

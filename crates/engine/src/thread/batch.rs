@@ -6,9 +6,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use commands::DataFn;
 use commands::row::Traits;
-use commands::runs::{CommandRun, ParsedCommand};
+use commands::runs::{CommandRun, ParsedCommand, RunFunction};
 use observe::stats::bump;
+use observe::topkeys::Sample;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
 use store::{Budget, Db, Key, Named, Spot};
 
@@ -44,6 +46,25 @@ struct Ahead<'p> {
     pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
+}
+
+/// What has to be known of commands of one kind, to execute several of them one after the other. Without
+/// `run`, they are executed in the usual way.
+#[derive(Clone, Copy, Default)]
+struct OfKind {
+    run: Option<DataFn>,
+    run_function: Option<RunFunction>,
+    by_reply: bool,
+    weighs: bool,
+}
+
+impl OfKind {
+    #[inline]
+    fn of(cmd: &Cmd) -> Self {
+        let run = if let Run::Data(f) = cmd.run { Some(f) } else { None };
+        let weighs = cmd.traits.has(Traits::WEIGHS);
+        Self { run, run_function: cmd.run_function, by_reply: cmd.by_reply, weighs }
+    }
 }
 
 impl Thread {
@@ -181,21 +202,31 @@ impl Thread {
                 Parsed::Incomplete => return Stop::At(pos, Next::Read),
                 // The parser has taken the rest over.
                 Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
+                // Replies of the commands before it come first: it is answered after them.
+                Parsed::Error(_) if !self.group.is_empty() => break,
                 Parsed::Error(e) => {
-                    // Replies of the commands before it come first: it is answered after them.
-                    if self.group.is_empty() {
-                        if session.reply == ReplyMode::On {
-                            Reply::new(out, session.proto).error(format!("ERR {}", e.0));
-                        }
-                        session.closing = true;
-                        self.worker.count_error(engine, "ERR");
-                        return Stop::At(input.len(), Next::Close);
-                    }
-                    break;
+                    self.end_by_protocol(engine, session, &e.0, out);
+                    return Stop::At(input.len(), Next::Close);
                 }
             }
         }
         Stop::Full
+    }
+
+    /// Answers what is no request, behind which nothing can be read.
+    #[cold]
+    fn end_by_protocol(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        why: &str,
+        out: &mut Out,
+    ) {
+        if session.reply == ReplyMode::On {
+            Reply::new(out, session.proto).error(format!("ERR {why}"));
+        }
+        session.closing = true;
+        self.worker.count_error(engine, "ERR");
     }
 
     /// Parses commands from `pos` on as long as they have the shape of the last one that took the fast
@@ -359,75 +390,20 @@ impl Thread {
                 self.run_fast(engine, session, input, &group[i..until], &spans, &mut owned, out);
             self.cx.budget = Budget::UNLIMITED;
             if fast > 0 {
-                let start = self.mono;
-                self.mono = engine.clock.monotonic_ns();
-                self.since = Some(self.mono);
-                let nanos = self.mono.saturating_sub(start);
-                self.time_went_by();
-                let run = &group[i..i + fast];
-                self.account_run(engine, &session.client, run, nanos);
-                if nanos >= self.hot.slow_ns {
-                    let p = suspect(run);
-                    let spans = &spans[p.first as usize..][..p.argc as usize];
-                    let args = Args::new(input, spans, &mut owned);
-                    let row = engine.table.get(p.id).row;
-                    engine.note_slow(&session.client, nanos, row, &args);
-                }
-                match sample {
-                    Some(sample) => {
-                        let spans = &spans[p.first as usize..][..p.argc as usize];
-                        let args = Args::new(input, spans, &mut owned);
-                        let cmd = engine.table.get(p.id);
-                        self.end_sample(engine, Some((cmd, session.db, &args)), sample, out.len());
-                    }
-                    None => self.sampler.pass(fast),
-                }
+                let run = (input, &group[i..i + fast], &spans[..]);
+                self.ran_fast(engine, session, run, &mut owned, sample, out.len());
                 i += fast;
                 *consumed = group[i - 1].end;
-                if i < group.len() && self.must_pause(out) {
-                    next = Some(Next::Flush);
-                    break;
-                }
-                continue;
-            }
-            let spans = &spans[p.first as usize..][..p.argc as usize];
-            let mut args = Args::new(input, spans, &mut owned);
-            let (mark, before) = (out.mark(), out.len());
-            let mut reply = Reply::new(out, session.proto);
-            *consumed = p.end;
-            i += 1;
-            let done = match p.top {
-                NO_COMMAND => self.dispatch(engine, session, &mut args, &mut reply),
-                top => self.dispatch_known(engine, session, top, &mut args, &mut reply),
-            };
-            match done {
-                Done::Yes if p.id == self.long && out.len().saturating_sub(before) < LONG_REPLY => {
-                    self.long = NO_COMMAND;
-                }
-                Done::Yes => {}
-                Done::Wait => {
-                    session.deferred = Some(Box::new(Deferred { words: args.to_vecs(0) }));
-                    next = Some(Next::Wait);
-                    break;
-                }
-                Done::Block => {
-                    next = Some(Next::Block);
+            } else {
+                let spans = &spans[p.first as usize..][..p.argc as usize];
+                let mut args = Args::new(input, spans, &mut owned);
+                *consumed = p.end;
+                i += 1;
+                next = self.run_one(engine, session, p, &mut args, sample, out);
+                if next.is_some() {
                     break;
                 }
             }
-            match sample {
-                Some(sample) => {
-                    // An unknown command has no number, and no keys.
-                    let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
-                    let cmd = engine.table.all().get(usize::from(id));
-                    // A command that is queued for a transaction is looked at when it runs.
-                    let cmd = cmd.filter(|_| session.multi.is_none());
-                    let command = cmd.map(|c| (c, session.db, &args));
-                    self.end_sample(engine, command, sample, out.len());
-                }
-                None => self.sampler.pass(1),
-            }
-            self.after(session, out, mark);
             if i < group.len() && self.must_pause(out) {
                 next = Some(Next::Flush);
                 break;
@@ -436,6 +412,86 @@ impl Thread {
         self.collect();
         (self.group, self.spans, self.owned) = (group, spans, owned);
         next
+    }
+
+    /// Accounts a run of fast commands that has just been executed.
+    #[inline]
+    fn ran_fast(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        (input, run, spans): (&[u8], &[ParsedCommand], &[Span]),
+        owned: &mut [Vec<u8>],
+        sample: Option<Sample>,
+        output: usize,
+    ) {
+        let start = self.mono;
+        self.mono = engine.clock.monotonic_ns();
+        self.since = Some(self.mono);
+        let nanos = self.mono.saturating_sub(start);
+        self.time_went_by();
+        self.account_run(engine, &session.client, run, nanos);
+        if nanos >= self.hot.slow_ns {
+            let p = suspect(run);
+            let spans = &spans[p.first as usize..][..p.argc as usize];
+            let args = Args::new(input, spans, owned);
+            let row = engine.table.get(p.id).row;
+            engine.note_slow(&session.client, nanos, row, &args);
+        }
+        match sample {
+            Some(sample) => {
+                let p = &run[0];
+                let spans = &spans[p.first as usize..][..p.argc as usize];
+                let args = Args::new(input, spans, owned);
+                let cmd = engine.table.get(p.id);
+                self.end_sample(engine, Some((cmd, session.db, &args)), sample, output);
+            }
+            None => self.sampler.pass(run.len()),
+        }
+    }
+
+    /// Executes one command in the usual way. Returns what to do instead of going on, if anything.
+    #[inline]
+    fn run_one(
+        &mut self,
+        engine: &Engine,
+        session: &mut Session,
+        p: &ParsedCommand,
+        args: &mut Args<'_>,
+        sample: Option<Sample>,
+        out: &mut Out,
+    ) -> Option<Next> {
+        let (mark, before) = (out.mark(), out.len());
+        let mut reply = Reply::new(out, session.proto);
+        let done = match p.top {
+            NO_COMMAND => self.dispatch(engine, session, args, &mut reply),
+            top => self.dispatch_known(engine, session, top, args, &mut reply),
+        };
+        match done {
+            Done::Yes if p.id == self.long && out.len().saturating_sub(before) < LONG_REPLY => {
+                self.long = NO_COMMAND;
+            }
+            Done::Yes => {}
+            Done::Wait => {
+                session.deferred = Some(Box::new(Deferred { words: args.to_vecs(0) }));
+                return Some(Next::Wait);
+            }
+            Done::Block => return Some(Next::Block),
+        }
+        match sample {
+            Some(sample) => {
+                // An unknown command has no number, and no keys.
+                let id = session.client.last_cmd.load(Relaxed).wrapping_sub(1);
+                let cmd = engine.table.all().get(usize::from(id));
+                // A command that is queued for a transaction is looked at when it runs.
+                let cmd = cmd.filter(|_| session.multi.is_none());
+                let command = cmd.map(|c| (c, session.db, &*args));
+                self.end_sample(engine, command, sample, out.len());
+            }
+            None => self.sampler.pass(1),
+        }
+        self.after(session, out, mark);
+        None
     }
 
     /// Executes the fast commands at the start of a group, as long as nothing needs attention.
@@ -470,44 +526,47 @@ impl Thread {
         {
             return 0;
         }
+        let run = (input, group, spans);
         if let Some(kind) = cmd.publishes {
-            return self.run_publish(engine, session, kind, (input, group, spans), owned, out);
+            return self.run_publish(engine, session, kind, run, owned, out);
         }
         if cmd.subscribes {
-            return self.run_subscribe(engine, session, cmd, (input, group, spans), owned, out);
+            return self.run_subscribe(engine, session, cmd, run, owned, out);
         }
+        self.run_data_commands(engine, session, run, owned, out)
+    }
+
+    /// Executes the fast data commands at the start of a group, as long as that takes little time.
+    #[inline]
+    fn run_data_commands(
+        &mut self,
+        engine: &Engine,
+        session: &Session,
+        (input, group, spans): (&[u8], &[ParsedCommand], &[Span]),
+        owned: &mut [Vec<u8>],
+        out: &mut Out,
+    ) -> usize {
         self.shows_data = true;
         self.cx.client = session.client.id;
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
-        if let [first, second, ..] = group
-            && first.hash == second.hash
-            && first.id != NO_COMMAND
-            && let part @ 1.. = engine.table.get(first.id).part
-        {
+        if let part @ 1.. = shared_part(engine, group) {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
-        let (mut last, mut run, mut run_function, mut by_reply) = (NO_COMMAND, None, None, false);
-        let mut weighs = false;
+        let (mut last, mut of_kind) = (NO_COMMAND, OfKind::default());
         let mut n = 0;
         db.cx.budget = AT_ONCE;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
             if p.id != last {
                 last = p.id;
-                (run, run_function) = (None, None);
-                if p.id != NO_COMMAND && p.id != self.long {
-                    let cmd = engine.table.get(p.id);
-                    (run_function, by_reply) = (cmd.run_function, cmd.by_reply);
-                    weighs = cmd.traits.has(Traits::WEIGHS);
-                    if let Run::Data(f) = cmd.run {
-                        run = Some(f);
-                    }
-                }
+                let usual = p.id == NO_COMMAND || p.id == self.long;
+                of_kind =
+                    if usual { OfKind::default() } else { OfKind::of(engine.table.get(p.id)) };
             }
-            let Some(run) = run else { break };
-            if let Some(run_function) = run_function.take() {
+            let Some(run) = of_kind.run else { break };
+            if let Some(run_function) = of_kind.run_function.take() {
                 // The command that it stops in front of, and the rest of the kind, are executed in the
                 // usual way.
                 let rest = CommandRun { input, spans, group: &group[n..] };
@@ -517,14 +576,14 @@ impl Thread {
                     continue;
                 }
             }
-            let before = if by_reply { reply.out().len() } else { 0 };
+            let before = if of_kind.by_reply { reply.out().len() } else { 0 };
             args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A fast command has one key: argument 1.
             db.move_to(p.hash, usize::from(p.near));
             let own = (session.db, engine.table.get(p.id));
             let local = &mut self.pubsub;
             let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
-            if weighs && std::mem::take(&mut db.cx.handed_over) {
+            if of_kind.weighs && std::mem::take(&mut db.cx.handed_over) {
                 // It is executed in the usual way, and handed over there.
                 break;
             }
@@ -536,20 +595,25 @@ impl Thread {
             if !db.cx.ready.is_empty() {
                 // Waiters for the keys that this command has changed come before the next command, and
                 // before any command that arrives meanwhile.
-                db.cx.budget = Budget::UNLIMITED;
                 db.into_hold();
-                self.serve_ready(engine);
-                engine.keyspace.release(&mut self.cx);
-                self.serve_ready(engine);
+                self.serve_and_release(engine);
                 break;
             }
-            if by_reply && reply.out().len().saturating_sub(before) >= LONG_REPLY {
+            if of_kind.by_reply && reply.out().len().saturating_sub(before) >= LONG_REPLY {
                 // It may have taken long, and so may the next one.
                 self.long = p.id;
                 break;
             }
         }
         n
+    }
+
+    /// Serves those who wait for what has changed in the shards that are held, and releases these.
+    fn serve_and_release(&mut self, engine: &Engine) {
+        self.cx.budget = Budget::UNLIMITED;
+        self.serve_ready(engine);
+        engine.keyspace.release(&mut self.cx);
+        self.serve_ready(engine);
     }
 
     /// Executes the commands at the start of a group that publish, as long as that takes little time.
@@ -622,6 +686,17 @@ impl Thread {
 fn suspect(run: &[ParsedCommand]) -> &ParsedCommand {
     let last = &run[run.len() - 1];
     run.iter().rev().max_by_key(|p| p.argc).filter(|p| p.argc > last.argc).unwrap_or(last)
+}
+
+/// If the commands at the start of a group use one value, the argument that names a part of it; 0 otherwise.
+#[inline]
+fn shared_part(engine: &Engine, group: &[ParsedCommand]) -> u8 {
+    match group {
+        [first, second, ..] if first.hash == second.hash && first.id != NO_COMMAND => {
+            engine.table.get(first.id).part
+        }
+        _ => 0,
+    }
 }
 
 /// Hints the processor to load the members or fields that commands about one value are about: they

@@ -248,6 +248,16 @@ const FORMATS: [(&str, DataFormat); 4] = [
     ("binary", DataFormat::Binary),
 ];
 
+const RECOVERY_MODES: [(&str, RecoveryMode); 3] =
+    [("", RecoveryMode::Stream), ("stream", RecoveryMode::Stream), ("cache", RecoveryMode::Cache)];
+
+const FROM_RESP: [(&str, FromResp); 4] = [
+    ("", FromResp::Off),
+    ("json", FromResp::Json),
+    ("wrap", FromResp::Wrap),
+    ("binary", FromResp::Binary),
+];
+
 fn namespace(
     channel: &Tree,
     tree: &Tree,
@@ -263,25 +273,8 @@ fn namespace(
     let sub_refresh_proxy =
         proxies::referred(tree, "sub_refresh_proxy", beside.group("sub_refresh"), named, findings);
     let topic = tree.text("topic");
-    let regex = tree.text("channel_regex");
-    let channel_regex = (!regex.is_empty()).then(|| Pattern::new(&regex));
-    let channel_regex = channel_regex.and_then(|pattern| {
-        pattern
-            .map_err(|why| findings.problems.push(format!("`{}`: {why}", tree.at("channel_regex"))))
-            .ok()
-    });
+    let channel_regex = channel_regex(tree, findings);
     let formatted = if tree.text("publication_data_format").is_empty() { channel } else { tree };
-    let modes = [
-        ("", RecoveryMode::Stream),
-        ("stream", RecoveryMode::Stream),
-        ("cache", RecoveryMode::Cache),
-    ];
-    let from_resp = [
-        ("", FromResp::Off),
-        ("json", FromResp::Json),
-        ("wrap", FromResp::Wrap),
-        ("binary", FromResp::Binary),
-    ];
     Namespace {
         name,
         is_available: is_available(tree, findings),
@@ -298,7 +291,7 @@ fn namespace(
         allow_positioning: tree.bool("allow_positioning"),
         force_recovery: tree.bool("force_recovery"),
         allow_recovery: tree.bool("allow_recovery"),
-        recovery_mode: choice(tree, "force_recovery_mode", &modes, findings),
+        recovery_mode: choice(tree, "force_recovery_mode", &RECOVERY_MODES, findings),
         auto_cache_recover: tree.bool("auto_cache_recover"),
         delta_fossil: delta_fossil(tree, findings),
         delta_publish: tree.bool("delta_publish"),
@@ -325,8 +318,20 @@ fn namespace(
         batch_flush_latest: tree.bool("batch_flush_latest"),
         allow_channel_compaction: tree.bool("allow_channel_compaction"),
         topic: (!topic.is_empty()).then_some(topic),
-        publish_from_resp: choice(tree, "publish_from_resp", &from_resp, findings),
+        publish_from_resp: choice(tree, "publish_from_resp", &FROM_RESP, findings),
     }
+}
+
+/// What names of the namespace's channels must match, if anything.
+fn channel_regex(tree: &Tree, findings: &mut Findings) -> Option<Pattern> {
+    let regex = tree.text("channel_regex");
+    if regex.is_empty() {
+        return None;
+    }
+    let pattern = Pattern::new(&regex);
+    pattern
+        .map_err(|why| findings.problems.push(format!("`{}`: {why}", tree.at("channel_regex"))))
+        .ok()
 }
 
 /// Whether the namespace's channels are of the kind that is supported.

@@ -134,6 +134,12 @@ fn security(root: &Tree, options: &Options, findings: &mut Findings) {
         ),
     ];
     insecure.iter().filter(|(_, is_set, _)| *is_set).for_each(|(path, _, why)| note(path, why));
+    if let Some(pattern) = client.allowed_origins.without_scheme() {
+        let why = format!(
+            "{pattern:?} has no scheme, so that no browser's origin matches it: write https://…"
+        );
+        note("client.allowed_origins", &why);
+    }
     let nobody = client.connect_proxy.is_none()
         && !client.token.has_keys()
         && !client.allow_anonymous_connect_without_token

@@ -431,6 +431,14 @@ fn what_is_open_to_more_than_it_may_seem_is_noted() {
 }
 
 #[test]
+fn an_origin_without_a_scheme_is_noted() {
+    let file = json!({"http_api": {"key": "k"}, "client": {
+        "allowed_origins": ["https://a.example", "b.example"], "allow_anonymous_connect_without_token": true
+    }});
+    assert_eq!(notes(&file), ["client.allowed_origins"]);
+}
+
+#[test]
 fn rates_are_read() {
     let options = loaded(&json!({"client": {"rate_limit": {"client_command": {
         "enabled": true,

@@ -224,24 +224,21 @@ fn node(
             });
             Node::Text(if read.is_empty() { row.default.to_owned() } else { read })
         }
-        Kind::Texts => Node::Texts(match value {
-            None => Vec::new(),
-            Some(Value::Array(list)) => {
-                list.iter().map(text).collect::<Option<_>>().unwrap_or_else(|| {
-                    wrong("a list of strings");
-                    Vec::new()
-                })
-            }
-            Some(one) => text(one).map_or_else(
-                || {
-                    wrong("a list of strings");
-                    Vec::new()
-                },
-                |one| vec![one],
-            ),
-        }),
+        Kind::Texts => Node::Texts(texts(value).unwrap_or_else(|| {
+            wrong("a list of strings");
+            Vec::new()
+        })),
         Kind::Map => Node::Map(map(value, path, findings)),
     })
+}
+
+/// A list of strings, or one alone; `None` if it is neither.
+fn texts(value: Option<&Value>) -> Option<Vec<String>> {
+    match value {
+        None => Some(Vec::new()),
+        Some(Value::Array(list)) => list.iter().map(text).collect(),
+        Some(one) => text(one).map(|one| vec![one]),
+    }
 }
 
 /// The groups of a list.

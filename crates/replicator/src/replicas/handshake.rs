@@ -165,62 +165,21 @@ impl Registry {
         let is_channel = replica.about.lock().is_channel;
         session.client.set_peer(if is_channel { Peer::ReplicaCopy } else { Peer::Replica });
         engine.post(session.client.thread, Message::Fed(session.client.id));
-        let counts = &engine.replication.counts;
-        let mut answer = None;
-        if let Some((id, offset)) = position {
-            let mut state = engine.replication.state();
-            // What was committed before this request is in front of it in the stream.
-            state.render();
-            let window = state.backlog.as_ref().map(replication::backlog::Backlog::window);
-            match state.history.decide(id, offset, window, &name) {
-                Decision::Continue => {
-                    replica.attach(&mut state, offset - 1);
-                    let own = state.history.id();
-                    let sent = state.history.offset() + 1 - offset;
-                    drop(state);
-                    let mut about = replica.about.lock();
-                    about.state = Some(State::Online);
-                    about.heard(engine.clock.wall_ms());
-                    answer = Some(match about.psync2 {
-                        true => format!("CONTINUE {own}"),
-                        false => "CONTINUE".to_owned(),
-                    });
-                    drop(about);
-                    replica.payload.end();
-                    counts.partial.fetch_add(1, Relaxed);
-                    log!(
-                        engine.log,
-                        Notice,
-                        "Partial resynchronization request from {} accepted. Sending {} bytes of backlog \
-                     starting from offset {}.",
-                        name,
-                        sent,
-                        offset
-                    );
-                }
-                Decision::Full { reason, warning, refused } => {
-                    drop(state);
-                    log!(engine.log, Notice, "{}", reason);
-                    if let Some(warning) = warning {
-                        log!(engine.log, Warning, "{}", warning);
-                    }
-                    if refused {
-                        counts.refused.fetch_add(1, Relaxed);
-                    }
-                    answer = self.offer_channel(engine, &replica);
-                }
+        let answer = match position {
+            Some(position) => self.resume(engine, &replica, &name, position),
+            None => {
+                replica.about.lock().pre_psync = true;
+                log!(
+                    engine.log,
+                    Notice,
+                    "Full copy for replica {}: it asked by SYNC, without a position",
+                    name
+                );
+                None
             }
-        } else {
-            replica.about.lock().pre_psync = true;
-            log!(
-                engine.log,
-                Notice,
-                "Full copy for replica {}: it asked by SYNC, without a position",
-                name
-            );
-        }
+        };
         if answer.is_none() {
-            counts.full.fetch_add(1, Relaxed);
+            engine.replication.counts.full.fetch_add(1, Relaxed);
             replica.about.lock().state = Some(State::WaitStart);
             replica.waits_since.store(engine.clock.wall_ms() as i64, Relaxed);
         }
@@ -229,5 +188,60 @@ impl Registry {
         // What was rendered above is for all.
         engine.feed_soon();
         Ok(answer)
+    }
+
+    /// Lets a replica go on from its position, or offers it another connection for a full copy. What it is answered;
+    /// nothing if it waits for a full copy on this connection.
+    fn resume(
+        &self,
+        engine: &Engine,
+        replica: &Replica,
+        name: &str,
+        (id, offset): (&[u8], i64),
+    ) -> Option<String> {
+        let counts = &engine.replication.counts;
+        let mut state = engine.replication.state();
+        // What was committed before this request is in front of it in the stream.
+        state.render();
+        let window = state.backlog.as_ref().map(replication::backlog::Backlog::window);
+        match state.history.decide(id, offset, window, name) {
+            Decision::Continue => {
+                replica.attach(&mut state, offset - 1);
+                let own = state.history.id();
+                let sent = state.history.offset() + 1 - offset;
+                drop(state);
+                let mut about = replica.about.lock();
+                about.state = Some(State::Online);
+                about.heard(engine.clock.wall_ms());
+                let answer = match about.psync2 {
+                    true => format!("CONTINUE {own}"),
+                    false => "CONTINUE".to_owned(),
+                };
+                drop(about);
+                replica.payload.end();
+                counts.partial.fetch_add(1, Relaxed);
+                log!(
+                    engine.log,
+                    Notice,
+                    "Partial resynchronization request from {} accepted. Sending {} bytes of backlog \
+                     starting from offset {}.",
+                    name,
+                    sent,
+                    offset
+                );
+                Some(answer)
+            }
+            Decision::Full { reason, warning, refused } => {
+                drop(state);
+                log!(engine.log, Notice, "{}", reason);
+                if let Some(warning) = warning {
+                    log!(engine.log, Warning, "{}", warning);
+                }
+                if refused {
+                    counts.refused.fetch_add(1, Relaxed);
+                }
+                self.offer_channel(engine, replica)
+            }
+        }
     }
 }

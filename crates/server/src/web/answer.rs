@@ -260,18 +260,8 @@ impl Responder {
         if *csrf && !head.method.is_safe() && !guard.has_token(head, &form.fields) {
             return self.error(shared, thread, head, way, 403, out);
         }
-        if !user.is_empty() {
-            if self.site.has_routes_in_key() && !shared.web.in_key.may_act_as(user) {
-                let why = format!("route {}: web-key-users lacks '{user}'", route.pattern);
-                self.complain(shared, thread.cx.now, &why);
-                return self.error(shared, thread, head, way, 403, out);
-            }
-            let Some(user) = engine.acl.user(user.as_bytes()) else {
-                let why = format!("route {}: there is no user '{user}'", route.pattern);
-                self.complain(shared, thread.cx.now, &why);
-                return self.error(shared, thread, head, way, 500, out);
-            };
-            self.session.set_user(user);
+        if let Err(status) = self.act_as(shared, thread, route, user) {
+            return self.error(shared, thread, head, way, status, out);
         }
         self.session.page = 0;
         let asked = call::Asked { head, origin: &origin, form: &form, body, guard: &guard };
@@ -308,6 +298,32 @@ impl Responder {
         let (content_type, headers) = (&*answer.content_type, &*answer.headers);
         let fresh = Fresh { status, content_type, headers, body, secret: false };
         self.send(shared, head, way, fresh, out);
+    }
+
+    /// Has the function of a route called as the user that the route names, if it names one. Returns the status of
+    /// what is in the way.
+    fn act_as(
+        &mut self,
+        shared: &Shared,
+        thread: &Thread,
+        route: &Route,
+        user: &str,
+    ) -> Result<(), u16> {
+        if user.is_empty() {
+            return Ok(());
+        }
+        if self.site.has_routes_in_key() && !shared.web.in_key.may_act_as(user) {
+            let why = format!("route {}: web-key-users lacks '{user}'", route.pattern);
+            self.complain(shared, thread.cx.now, &why);
+            return Err(403);
+        }
+        let Some(user) = shared.engine.acl.user(user.as_bytes()) else {
+            let why = format!("route {}: there is no user '{user}'", route.pattern);
+            self.complain(shared, thread.cx.now, &why);
+            return Err(500);
+        };
+        self.session.set_user(user);
+        Ok(())
     }
 
     /// Answers a request for a file.

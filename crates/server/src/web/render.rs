@@ -206,14 +206,7 @@ impl Responder {
                 thread.release_for_page(engine);
             }
             thread.collect();
-            let rendered = match rendered {
-                Ok(rendered) => rendered,
-                Err(_) if waits => return Err(503),
-                Err(why) => {
-                    self.complain(shared, thread.cx.now, &why);
-                    return Err(500);
-                }
-            };
+            let rendered = rendered.map_err(|why| self.failure(shared, thread, waits, &why))?;
             if !held && table.version(id) != version {
                 continue;
             }
@@ -229,6 +222,15 @@ impl Responder {
             return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
         }
         Err(500)
+    }
+
+    /// The status of a page that was not rendered: a command of it has to wait, or something is wrong with it.
+    fn failure(&mut self, shared: &Shared, thread: &Thread, waits: bool, why: &str) -> u16 {
+        if waits {
+            return 503;
+        }
+        self.complain(shared, thread.cx.now, why);
+        500
     }
 }
 

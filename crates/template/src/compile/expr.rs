@@ -1,7 +1,7 @@
 //! Expressions as operations.
 
 use super::{Args, Compiler, Op};
-use crate::ast::{Arg, Binary, Compare, Expr, Kind, Macro, Step, StepKind};
+use crate::ast::{Arg, Binary, Compare, Expr, If, Kind, Macro, Step, StepKind};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Kind as ErrorKind, Place};
 
@@ -44,18 +44,7 @@ impl Compiler<'_> {
                     self.add(Op::Neg);
                 }
             }
-            Kind::If(parts) => {
-                self.expr(&parts.test);
-                let to_no = self.add(Op::JumpIfFalse(0));
-                self.expr(&parts.yes);
-                let to_end = self.add(Op::Jump(0));
-                self.land(to_no);
-                match &parts.no {
-                    Some(no) => self.expr(no),
-                    None => self.op(Op::Undefined),
-                }
-                self.land(to_end);
-            }
+            Kind::If(parts) => self.conditional(parts),
             Kind::Path(base, steps) => self.path(base, steps),
             Kind::List(items) => {
                 items.iter().for_each(|item| self.expr(item));
@@ -76,6 +65,19 @@ impl Compiler<'_> {
                 self.add(Op::Map(entries.len() as u32));
             }
         }
+    }
+
+    fn conditional(&mut self, parts: &If<'_>) {
+        self.expr(&parts.test);
+        let to_no = self.add(Op::JumpIfFalse(0));
+        self.expr(&parts.yes);
+        let to_end = self.add(Op::Jump(0));
+        self.land(to_no);
+        match &parts.no {
+            Some(no) => self.expr(no),
+            None => self.op(Op::Undefined),
+        }
+        self.land(to_end);
     }
 
     fn chain(&mut self, first: &Expr<'_>, rest: &[(Binary, Expr<'_>)]) {

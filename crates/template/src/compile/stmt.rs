@@ -19,15 +19,7 @@ impl Compiler<'_> {
             StmtKind::Emit(value) => self.emit(value),
             StmtKind::For(of) => self.for_loop(of),
             StmtKind::If(branches, otherwise) => self.branches(branches, otherwise),
-            StmtKind::With(assignments, body) => {
-                self.add(Op::PushFrame);
-                for (target, value) in assignments {
-                    self.expr(value);
-                    self.assign(target);
-                }
-                self.scoped(Scope::Frame, body);
-                self.add(Op::PopFrame);
-            }
+            StmtKind::With(assignments, body) => self.with(assignments, body),
             StmtKind::Set(target, value) => {
                 self.expr(value);
                 self.assign(target);
@@ -56,13 +48,7 @@ impl Compiler<'_> {
                 self.add(Op::Include(*ignore));
             }
             StmtKind::Import(from, name) => {
-                self.add(Op::Capture);
-                self.add(Op::PushFrame);
-                self.expr(from);
-                self.add(Op::Include(false));
-                self.add(Op::EndCapture);
-                self.add(Op::Export);
-                self.add(Op::PopFrame);
+                self.import(from);
                 self.assign(&Target::Name(stmt.at, name));
             }
             StmtKind::From(from, names) => self.import_names(from, names),
@@ -82,6 +68,27 @@ impl Compiler<'_> {
             StmtKind::Continue => self.leave(false),
             StmtKind::Break => self.leave(true),
         }
+    }
+
+    fn with(&mut self, assignments: &[(Target<'_>, Expr<'_>)], body: &Body<'_>) {
+        self.add(Op::PushFrame);
+        for (target, value) in assignments {
+            self.expr(value);
+            self.assign(target);
+        }
+        self.scoped(Scope::Frame, body);
+        self.add(Op::PopFrame);
+    }
+
+    /// Leaves what a template exports.
+    fn import(&mut self, from: &Expr<'_>) {
+        self.add(Op::Capture);
+        self.add(Op::PushFrame);
+        self.expr(from);
+        self.add(Op::Include(false));
+        self.add(Op::EndCapture);
+        self.add(Op::Export);
+        self.add(Op::PopFrame);
     }
 
     fn scoped(&mut self, scope: Scope, body: &Body<'_>) {

@@ -214,26 +214,14 @@ impl<'t> Machine<'t, '_> {
             Op::Method(name, args) => self.call_method(name, run.code, args)?,
             Op::CallValue(args) => self.call_first(run.code, args)?,
             Op::Super(capture) => self.call_super(capture)?,
-            Op::Recurse => {
-                let items = self.pop();
-                let target = self.frames.innermost(false).cloned();
-                let target = target.ok_or_else(|| operation("there is no loop here"))?;
-                self.recurse(&target, items)?;
-            }
+            Op::Recurse => self.recurse_innermost()?,
             Op::CallBlock(name) => {
                 // A template that extends writes nothing itself.
                 if run.parent.is_none() && !self.is_discarding() {
                     self.call_block(name)?;
                 }
             }
-            Op::Extends => {
-                let name = self.pop();
-                if run.parent.is_some() {
-                    return Err(operation("a template extends one other"));
-                }
-                run.parent = Some(self.extend(&name)?);
-                self.begin_capture(true);
-            }
+            Op::Extends => self.begin_extending(run)?,
             Op::Include(ignore) => {
                 let names = self.pop();
                 self.include(&names, ignore)?;
@@ -249,6 +237,25 @@ impl<'t> Machine<'t, '_> {
             _ => self.arguments(run, op)?,
         }
         Ok(())
+    }
+
+    /// `{% extends %}`: the template has a parent from here on, and writes nothing itself.
+    fn begin_extending(&mut self, run: &mut Run<'t>) -> Result<()> {
+        let name = self.pop();
+        if run.parent.is_some() {
+            return Err(operation("a template extends one other"));
+        }
+        run.parent = Some(self.extend(&name)?);
+        self.begin_capture(true);
+        Ok(())
+    }
+
+    /// `loop(…)`: the innermost loop, again over the items on the stack.
+    fn recurse_innermost(&mut self) -> Result<()> {
+        let items = self.pop();
+        let target = self.frames.innermost(false).cloned();
+        let target = target.ok_or_else(|| operation("there is no loop here"))?;
+        self.recurse(&target, items)
     }
 
     fn arguments(&mut self, run: &mut Run<'t>, op: &Op) -> Result<()> {

@@ -60,48 +60,9 @@ impl Worker {
         let left = c.buf.len();
         let mut have = left;
         if c.readable {
-            let timed = thread.read_begins(engine);
-            let stocked = !c.stock.is_empty();
-            if in_place && c.buf.capacity() < left + INPUT {
-                c.buf.reserve_exact(c.room(left) - left);
-            }
-            let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
-            let r = if in_place {
-                source.append(&mut c.buf, INPUT)
-            } else {
-                input[..left].copy_from_slice(&c.buf);
-                source.read(&mut input[left..])
-            };
-            let received = source.received;
-            thread.read_ends(engine, timed);
-            add(&stats.reads_processed, 1);
-            let n = match r {
-                Ok(0) => {
-                    c.readable = false;
-                    c.hangup = true;
-                    if left == 0 {
-                        return Ok(Turn::Close);
-                    }
-                    0
-                }
-                Ok(n) => {
-                    let filled = n == if in_place { INPUT } else { INPUT - left };
-                    // A short read means that the socket is empty; a new edge will tell of more.
-                    c.readable = filled || c.hangup || stocked || c.has_more();
-                    n
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    c.readable = false;
-                    0
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
-                Err(e) => return Err(e),
-            };
-            have += n;
-            if n > 0 {
-                add(&stats.net_input_bytes, received as u64);
-                add(&c.session.client.net_in, received as u64);
-                c.session.client.active_ms.store(thread.cx.now, Relaxed);
+            match receive(engine, stats, thread, c, input, in_place)? {
+                None if left == 0 => return Ok(Turn::Close),
+                n => have += n.unwrap_or(0),
             }
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
@@ -271,6 +232,57 @@ impl Worker {
             }
         }
     }
+}
+
+/// Receives input behind the bytes that the connection has: into its own buffer if it is `in_place`, into the
+/// thread's otherwise, together with those. Returns how much has come; nothing at the end of
+/// the stream.
+#[inline]
+fn receive(
+    engine: &engine::Engine,
+    stats: &observe::stats::ThreadStats,
+    thread: &mut Thread,
+    c: &mut Conn,
+    input: &mut [u8],
+    in_place: bool,
+) -> io::Result<Option<usize>> {
+    let left = c.buf.len();
+    let timed = thread.read_begins(engine);
+    let stocked = !c.stock.is_empty();
+    if in_place && c.buf.capacity() < left + INPUT {
+        c.buf.reserve_exact(c.room(left) - left);
+    }
+    let mut source = Source { stock: &mut c.stock, stream: &c.stream, received: 0 };
+    let r = if in_place {
+        source.append(&mut c.buf, INPUT)
+    } else {
+        input[..left].copy_from_slice(&c.buf);
+        source.read(&mut input[left..])
+    };
+    let received = source.received;
+    thread.read_ends(engine, timed);
+    add(&stats.reads_processed, 1);
+    let n = match r {
+        Ok(0) => {
+            c.readable = false;
+            c.hangup = true;
+            return Ok(None);
+        }
+        Ok(n) => n,
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+            c.readable = false;
+            return Ok(Some(0));
+        }
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(Some(0)),
+        Err(e) => return Err(e),
+    };
+    let filled = n == if in_place { INPUT } else { INPUT - left };
+    // A short read means that the socket is empty; a new edge will tell of more.
+    c.readable = filled || c.hangup || stocked || c.has_more();
+    add(&stats.net_input_bytes, received as u64);
+    add(&c.session.client.net_in, received as u64);
+    c.session.client.active_ms.store(thread.cx.now, Relaxed);
+    Ok(Some(n))
 }
 
 /// Receives a part of a large argument, straight to where it will stay. Returns none when the argument is

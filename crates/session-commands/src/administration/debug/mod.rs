@@ -44,61 +44,64 @@ pub(crate) static DEBUG: SessionCommand = super::command(
     run,
 );
 
-/// One arm for each subcommand: those with an answer of their own return, the others end with OK.
+/// A subcommand is one of those that have an answer of their own, or of those that answer OK.
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let word = String::from_utf8_lossy(&args[1]).to_ascii_lowercase();
-    let engine = call.engine;
-    match (word.as_str(), args.len()) {
-        ("help", 2) => {
-            commands::help::write(reply, "DEBUG", HELP);
-            return Ok(());
-        }
-        ("sleep", 3) => sleep(call, args),
-        ("object", 3) => return object(call, args, reply),
-        ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
-        ("set-skip-checksum-validation", 3) => {
-            engine.trust_checksums.store(switch(args, 2), Relaxed);
-        }
-        ("pause-cron", 3) => engine.cron_paused.store(switch(args, 2), Relaxed),
-        ("digest", 2) => {
-            reply.simple(&digest::dataset(call));
-            return Ok(());
-        }
+    if let Some(outcome) = answer(call, &word, args, reply) {
+        return outcome;
+    }
+    act(call, &word, args)?;
+    reply.ok();
+    Ok(())
+}
+
+/// The subcommands with an answer of their own; nothing if `word` is none of them.
+fn answer(
+    call: &mut Call<'_>,
+    word: &str,
+    args: &mut Args<'_>,
+    reply: &mut Reply<'_>,
+) -> Option<Outcome> {
+    match (word, args.len()) {
+        ("help", 2) => commands::help::write(reply, "DEBUG", HELP),
+        ("object", 3) => return Some(object(call, args, reply)),
+        ("digest", 2) => reply.simple(&digest::dataset(call)),
         ("digest-value", _) => {
             let keys = args.to_slices(2);
             reply.array(keys.len());
             for key in keys {
                 reply.simple(&digest::value(call, key));
             }
-            return Ok(());
         }
-        ("protocol", 3) => return protocol::answer(args, reply),
-        ("error", 3) => {
-            reply.error(&args[2]);
-            return Ok(());
+        ("protocol", 3) => return Some(protocol::answer(args, reply)),
+        ("error", 3) => reply.error(&args[2]),
+        ("htstats", 3 | 4) => return Some(table_stats(call, args, reply)),
+        _ => return None,
+    }
+    Some(Ok(()))
+}
+
+/// The subcommands that answer OK.
+fn act(call: &mut Call<'_>, word: &str, args: &mut Args<'_>) -> Outcome {
+    let engine = call.engine;
+    match (word, args.len()) {
+        ("sleep", 3) => sleep(call, args),
+        ("set-active-expire", 3) => engine.active_expire.store(switch(args, 2), Relaxed),
+        ("set-skip-checksum-validation", 3) => {
+            engine.trust_checksums.store(switch(args, 2), Relaxed);
         }
+        ("pause-cron", 3) => engine.cron_paused.store(switch(args, 2), Relaxed),
         ("log", 3) => {
             log!(engine.log, Warning, "DEBUG LOG: {}", String::from_utf8_lossy(&args[2]));
         }
         ("populate", 3..=5) => populate(call, args)?,
-        ("htstats", 3 | 4) => return table_stats(call, args, reply),
         ("htstats-key", 3 | 4) => {
             with_entry(call, &args[2], |_, _| ())?;
             return Err(Fail::text(
                 "ERR The value stored at the specified key is not represented using an hash table",
             ));
         }
-        ("listpack", 3) => {
-            let found = with_entry(call, &args[2], |e, _| {
-                let named = e.encoding_name().starts_with("listpack");
-                e.run()
-                    .filter(|_| named)
-                    .map(|run| (store::packed::Packed::new(run).len(), run.len()))
-            })?;
-            let (elements, bytes) =
-                found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
-            log!(engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
-        }
+        ("listpack", 3) => log_listpack(call, &args[2])?,
         ("change-repl-id", 2) => {
             log!(engine.log, Notice, "drew a new replication ID for DEBUG CHANGE-REPL-ID");
             let id = random_repl_id(engine.clock.wall_ms() as i64);
@@ -137,7 +140,17 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
             )));
         }
     }
-    reply.ok();
+    Ok(())
+}
+
+/// DEBUG LISTPACK: the size of the listpack inside a value, into the log.
+fn log_listpack(call: &mut Call<'_>, key: &[u8]) -> Outcome {
+    let found = with_entry(call, key, |e, _| {
+        let named = e.encoding_name().starts_with("listpack");
+        e.run().filter(|_| named).map(|run| (store::packed::Packed::new(run).len(), run.len()))
+    })?;
+    let (elements, bytes) = found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
+    log!(call.engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
     Ok(())
 }
 

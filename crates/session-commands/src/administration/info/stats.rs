@@ -6,8 +6,9 @@ use config::Id;
 
 use super::Section;
 use crate::administration::latency;
-use engine::Call;
 use engine::pubsub::ChannelKind;
+use engine::{Call, Engine};
+use observe::stats::Totals;
 
 pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     let engine = call.engine;
@@ -68,6 +69,12 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("client_query_buffer_limit_disconnections", t.client_query_buffer_limit_disconnections);
     s.put("client_output_buffer_limit_disconnections", t.client_output_buffer_limit_disconnections);
     s.zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
+    event_loops(engine, &t, s);
+    denials(engine, s);
+}
+
+fn event_loops(engine: &Engine, t: &Totals, s: &mut Section) {
+    let rates = &engine.rates;
     s.put("eventloop_cycles", t.eventloop_cycles);
     s.put("eventloop_duration_sum", t.eventloop_nanos / 1000);
     s.put("eventloop_duration_cmd_sum", t.command_nanos / 1000);
@@ -75,7 +82,10 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_eventloop_cycles_per_sec", cycles);
     let duration = rates.eventloop_duration_usec.load(Relaxed);
     s.put("instantaneous_eventloop_duration_usec", duration);
-    let denied = call.engine.acl.log.counts();
+}
+
+fn denials(engine: &Engine, s: &mut Section) {
+    let denied = engine.acl.log.counts();
     s.put("acl_access_denied_auth", denied.auth);
     s.put("acl_access_denied_cmd", denied.command);
     s.put("acl_access_denied_key", denied.key);
