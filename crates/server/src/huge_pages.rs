@@ -16,8 +16,8 @@
 //!   the kernel takes the page that was freed last. Its memory is then known to the machine below, so the copy,
 //!   which makes others wait, meets no page fault there.
 //! - It rests four times as long as it works, and looks only when the amount of used memory has changed.
-//! - While memory grows by more than one part in 256 per second the thread waits: whoever fills new memory takes page
-//!   faults, and those wait for every collapse, wherever it is.
+//! - While memory grows by more than one part in 256 per second, and for two seconds after that, the thread waits: whoever
+//!   fills new memory takes page faults, and those wait for every collapse, wherever it is.
 
 #![expect(unsafe_code, reason = "advice about memory, and a scan of the page tables")]
 // Other systems only have the frame of this.
@@ -47,6 +47,8 @@ const CHANGE: u64 = 1 << 20;
 const FILLING: u64 = 256;
 /// Time over which growth is measured, at least.
 const WINDOW: Duration = Duration::from_millis(50);
+/// After so long without such growth it is filled.
+const SETTLED: Duration = Duration::from_secs(2);
 /// Rest after a stretch, in units of the time it took.
 const REST: u32 = 4;
 /// Bytes after which mimalloc's freed memory is returned in whole huge pages.
@@ -150,7 +152,8 @@ struct Collapser {
 struct Growth {
     used: u64,
     since: Instant,
-    is_filling: bool,
+    /// When it last grew fast.
+    filled_at: Option<Instant>,
 }
 
 impl Growth {
@@ -160,10 +163,12 @@ impl Growth {
         if elapsed >= WINDOW {
             let grown = used.saturating_sub(self.used);
             let allowed = (used / FILLING) as f64 * elapsed.as_secs_f64();
-            self.is_filling = grown >= CHANGE && grown as f64 > allowed;
+            if grown >= CHANGE && grown as f64 > allowed {
+                self.filled_at = Some(now);
+            }
             (self.used, self.since) = (used, now);
         }
-        self.is_filling
+        self.filled_at.is_some_and(|at| now.saturating_duration_since(at) < SETTLED)
     }
 }
 
@@ -188,7 +193,7 @@ struct Stretch {
 impl Collapser {
     fn new(touch: FirstTouch) -> io::Result<Self> {
         let pagemap = File::open("/proc/self/pagemap")?;
-        let growth = Growth { used: 0, since: Instant::now(), is_filling: false };
+        let growth = Growth { used: 0, since: Instant::now(), filled_at: None };
         let this = Self { pagemap, touch, spare: None, used: 0, growth, scanning: Duration::ZERO };
         // Whether the kernel can.
         this.small_pages(0, &mut [Region::default(); REGIONS])?;
@@ -490,19 +495,19 @@ mod tests {
     fn memory_is_filled_while_it_grows_by_more_than_a_part_in_256_per_second() {
         const MIB: u64 = 1 << 20;
         let since = Instant::now();
-        let mut growth = Growth { used: 1024 * MIB, since, is_filling: false };
+        let mut growth = Growth { used: 1024 * MIB, since, filled_at: None };
         let at = |ms: u64| since + Duration::from_millis(ms);
         // Too soon to tell.
         assert!(!growth.is_filling(1100 * MIB, at(49)));
         // 3 MiB of 1 GiB in a second, and 5.
         assert!(!growth.is_filling(1027 * MIB, at(1000)));
         assert!(growth.is_filling(1032 * MIB, at(2000)));
-        // The answer stays until there is another.
-        assert!(growth.is_filling(1032 * MIB, at(2020)));
-        assert!(!growth.is_filling(1032 * MIB, at(3000)));
+        // Two seconds have to pass without that.
+        assert!(growth.is_filling(1032 * MIB, at(3999)));
+        assert!(!growth.is_filling(1032 * MIB, at(4000)));
         // Less than a mebibyte does not count, and nor does memory that is given back.
-        assert!(!growth.is_filling(1033 * MIB - 1, at(3100)));
-        assert!(!growth.is_filling(500 * MIB, at(3200)));
+        assert!(!growth.is_filling(1033 * MIB - 1, at(4100)));
+        assert!(!growth.is_filling(500 * MIB, at(4200)));
     }
 
     #[test]
