@@ -39,7 +39,7 @@ pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Resu
     let acted = io.thread.worker().lane.acted();
     let term = io.shared.engine.replication.acks.term();
     let input = std::mem::take(io.input);
-    let consumed = match &mut web.stream {
+    let consumed = match web.stream() {
         Some(stream) if have > 0 => {
             let Io { shared, thread, responder, .. } = &mut *io;
             stream.input(&mut At { id, shared, thread, web: responder }, &input[..have])
@@ -163,7 +163,7 @@ impl Worker {
     /// Calls the handler of a stream.
     fn with_stream(&mut self, id: u64, f: impl FnOnce(&mut dyn Streaming, &mut At<'_>)) {
         let Some(&i) = self.places.get(&id) else { return };
-        let Some(stream) = self.conns[i].web.as_mut().and_then(|w| w.stream.as_deref_mut()) else {
+        let Some(stream) = self.conns[i].web.as_mut().and_then(|w| w.stream()) else {
             return;
         };
         if let Some(web) = self.web.as_deref_mut() {
@@ -173,7 +173,7 @@ impl Worker {
 
     /// Tells the handler of a closed connection.
     pub(super) fn end_stream(&mut self, c: &mut Conn) {
-        let Some(mut stream) = c.web.as_mut().and_then(|w| w.stream.take()) else { return };
+        let Some(mut stream) = c.web.as_mut().and_then(|w| w.take_stream()) else { return };
         let Some(web) = self.web.as_deref_mut() else { return };
         let id = c.session.client.id;
         web.outlets.remove(id);

@@ -34,16 +34,24 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A connection's state besides its socket.
 pub(crate) struct WebConn {
-    /// The request whose body arrives: its head, and the body so far.
-    pending: Option<Box<(Vec<u8>, Body)>>,
+    doing: Doing,
     phase: Phase,
     /// Since when it is in this phase, in Unix milliseconds.
     since: i64,
-    /// The protocol behind the last answer's head, if it has become a stream.
-    pub(super) stream: Option<Box<dyn Streaming>>,
     peer: Peer,
     /// Answers of it are [gathered](super::gathered).
     pub(super) gathered: bool,
+}
+
+// It is as large as a block of the allocator.
+const _: () = assert!(size_of::<WebConn>() <= 48, "a connection of the web port has got larger");
+
+/// What a connection is in the middle of: no body arrives at a stream.
+enum Doing {
+    /// The request whose body arrives, if one does: its head, and the body so far.
+    Request(Option<Box<(Vec<u8>, Body)>>),
+    /// The protocol behind the last answer's head, which has become a stream.
+    Stream(Box<dyn Streaming>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,13 +84,31 @@ impl WebConn {
         let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
         let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
         Box::new(Self {
-            pending: None,
+            doing: Doing::Request(None),
             phase: Phase::Idle,
             since,
-            stream: None,
             peer,
             gathered: false,
         })
+    }
+
+    /// The protocol of a connection that has become a stream.
+    pub(super) fn stream(&mut self) -> Option<&mut (dyn Streaming + 'static)> {
+        match &mut self.doing {
+            Doing::Stream(stream) => Some(&mut **stream),
+            Doing::Request(_) => None,
+        }
+    }
+
+    /// Takes the protocol of a connection that has become a stream.
+    pub(super) fn take_stream(&mut self) -> Option<Box<dyn Streaming>> {
+        match std::mem::replace(&mut self.doing, Doing::Request(None)) {
+            Doing::Stream(stream) => Some(stream),
+            request @ Doing::Request(_) => {
+                self.doing = request;
+                None
+            }
+        }
     }
 
     fn enter(&mut self, phase: Phase, now: i64) {
@@ -126,7 +152,7 @@ impl WebConn {
 
     /// The answer for which it has waited is appended: the next request follows.
     pub(super) fn goes_on(&mut self, c: &Conn, now: i64) -> Turn {
-        self.stream = None;
+        self.doing = Doing::Request(None);
         self.enter(Phase::Idle, now);
         let has_more = c.readable || c.hangup || !c.buf.is_empty();
         if c.unsent() == 0 && has_more { Turn::Again } else { Turn::Keep }
@@ -203,7 +229,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
     let in_head = !c.buf.is_empty() && !done.more;
     match web.phase {
         Phase::Closing | Phase::Streaming | Phase::Waiting => {}
-        _ if web.pending.is_some() => web.enter(Phase::Body, now),
+        _ if matches!(web.doing, Doing::Request(Some(_))) => web.enter(Phase::Body, now),
         _ if in_head => web.enter(Phase::Head, now),
         _ if done.consumed > 0 => web.enter(Phase::Idle, now),
         _ => {}
@@ -299,13 +325,14 @@ fn step(
     (id, input): (u64, &[u8]),
     limits: &Limits,
 ) -> Result<(usize, bool), Bad> {
-    if let Some(pending) = &mut web.pending {
-        let body = &mut pending.1;
-        let (n, progress) = body.take(input)?;
+    if let Doing::Request(request) = &mut web.doing
+        && let Some(pending) = request
+    {
+        let (n, progress) = pending.1.take(input)?;
         if progress == Progress::More {
             return Ok((n, false));
         }
-        if let Some(pending) = web.pending.take()
+        if let Some(pending) = request.take()
             && let Some(head) = head::parse(&pending.0, limits)?
         {
             respond(io, web, id, &head, &pending.1.bytes);
@@ -321,7 +348,7 @@ fn step(
     if head.expects_continue && input.len() == head.len {
         io.out.buf.extend_from_slice(CONTINUE);
     }
-    web.pending = Some(Box::new((input[..head.len].to_vec(), body)));
+    web.doing = Doing::Request(Some(Box::new((input[..head.len].to_vec(), body))));
     Ok((head.len, true))
 }
 
@@ -347,7 +374,7 @@ fn begin(
     web.enter(phase, thread.cx.now);
     responder.outlets.open(id, cap);
     stream.begin(&mut At { id, shared, thread, web: responder });
-    web.stream = Some(stream);
+    web.doing = Doing::Stream(stream);
 }
 
 /// Sends the answers, with those of others or at once, or keeps them until the journal has what they tell of.
