@@ -15,6 +15,7 @@
 //! - The thread holds a huge page of its own. It fills that page, gives it back, and then asks for the collapse:
 //!   the kernel takes the page that was freed last. Its memory is then known to the machine below, so the copy,
 //!   which makes others wait, meets no page fault there.
+//! - It leaves a server alone that uses less than 64 MiB.
 //! - It rests four times as long as it works, and looks only when the amount of used memory has changed.
 //! - While memory grows by more than one part in 256 per second, and for two seconds after that, the thread waits: whoever
 //!   fills new memory takes page faults, and those wait for every collapse, wherever it is.
@@ -51,8 +52,9 @@ const WINDOW: Duration = Duration::from_millis(50);
 const SETTLED: Duration = Duration::from_secs(2);
 /// Rest after a stretch, in units of the time it took.
 const REST: u32 = 4;
-/// Bytes after which mimalloc's freed memory is returned in whole huge pages.
-const WHOLE_FROM: u64 = 64 << 20;
+/// Bytes in use from which memory is moved into huge pages and mimalloc returns whole ones: a small server gains nothing by
+/// them, and their holes would count.
+const LARGE: u64 = 64 << 20;
 
 /// How the system is kept from filling huge pages at their first touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,6 +218,11 @@ impl Collapser {
                 continue;
             }
             keep_whole(used);
+            if used < LARGE {
+                (self.used, looked_at) = (used, Instant::now());
+                pause = (2 * pause).min(IDLE);
+                continue;
+            }
             if self.growth.is_filling(used, Instant::now()) {
                 pause = OFTEN;
                 continue;
@@ -404,7 +411,7 @@ const MINIMAL_PURGE_SIZE: libmimalloc_sys::mi_option_t = 44;
 /// Whether mimalloc returns memory in whole huge pages, or in any pages: a part that is returned splits
 /// the huge page that it lies in. A small server returns all it can.
 fn keep_whole(used: u64) {
-    let kib = if used < WHOLE_FROM { 0 } else { (HUGE / 1024) as libc::c_long };
+    let kib = if used < LARGE { 0 } else { (HUGE / 1024) as libc::c_long };
     // SAFETY: only this thread sets the number, an aligned word, which mimalloc loads when it returns memory;
     // it can do with either value at any time.
     unsafe {

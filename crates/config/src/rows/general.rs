@@ -6,7 +6,7 @@ Apus {
 Threads: "threads", [], Int(0, 1024), "0", IMMUTABLE, Effective,
     "Worker threads, each with its own connections; 0 for one per core.";
 CollapseHugePages: "collapse-huge-pages", [], Bool, "yes", IMMUTABLE, Effective,
-    "A background thread moves memory that is in use and no longer grows into huge pages (Linux 6.7), which makes commands on many gigabytes faster. A request that touches a page while it is moved waits for a millisecond, rarely for some.";
+    "A background thread moves memory that is in use and no longer grows into huge pages (Linux 6.7, from 64 MB on), which makes commands on many gigabytes faster. A request that touches a page while it is moved waits for a millisecond, rarely for some.";
 LogFormat: "log-format", [], Choice(LogFormat::NAMES), "text", RUNTIME, Effective,
     "Form of the log's lines: text for people, json for machines.";
 AdminPort: "admin-port", [], Int(0, 65535), "0", PROTECTED, Effective,
