@@ -32,6 +32,13 @@ pub struct Endpoint {
     pub fd: i32,
 }
 
+impl Endpoint {
+    /// That of a session without a connection.
+    pub fn nowhere() -> Self {
+        Self { peer: Box::default(), local: Box::default(), unix: true, loopback: true, fd: -1 }
+    }
+}
+
 /// Strings a client sets about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {

@@ -24,12 +24,9 @@ impl Session {
 
     /// A session of the server itself on `thread`, which no list shows.
     pub fn inner(engine: &Engine, thread: usize) -> Self {
-        let nowhere = Box::<str>::default;
-        let endpoint =
-            Endpoint { peer: nowhere(), local: nowhere(), unix: true, loopback: true, fd: -1 };
         let now = engine.clock.wall_ms() as i64;
         let user = engine.acl.server();
-        let client = Client::new(0, thread, endpoint, now, Arc::clone(user));
+        let client = Client::new(0, thread, Endpoint::nowhere(), now, Arc::clone(user));
         Self::over(Arc::new(client), Arc::clone(user), true)
     }
 

@@ -19,9 +19,7 @@ fn data_commands_need_no_others() {
     });
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(&engine, index, worker);
-    let (peer, local) = (Box::default(), Box::default());
-    let endpoint = Endpoint { peer, local, unix: true, loopback: true, fd: 0 };
-    let mut session = Session::new(&engine, index, endpoint);
+    let mut session = Session::new(&engine, index, Endpoint::nowhere());
     let mut call = |words: &[&[u8]]| thread.call(&engine, &mut session, words).join();
     assert_eq!(call(&[b"SET", b"k", b"v"]), b"+OK\r\n");
     assert_eq!(call(&[b"GET", b"k"]), b"$1\r\nv\r\n");

@@ -9,10 +9,12 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use std::sync::Arc;
+mod common;
+
 use std::time::Instant;
 
-use engine::{Endpoint, Engine, Mailbox, Options, Session, Thread};
+use common::engine_with;
+use engine::{Endpoint, Mailbox, Session, Thread};
 use resp::{Out, Parser};
 
 #[global_allocator]
@@ -42,22 +44,6 @@ fn measured(run: &mut impl FnMut(&[u8]), batch: &[u8]) {
     run(batch);
 }
 
-/// An engine that logs and saves nothing.
-fn open(threads: &str) -> Arc<Engine> {
-    let config = config::Config::new();
-    config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
-    Engine::new(Options {
-        config,
-        commands: session_commands::ALL,
-        durability: Arc::<durable::Durable>::default(),
-        renames: Vec::new(),
-        clock: stdx::clock::Clock::real(),
-        log: engine::log::Log::silent(),
-        config_file: None,
-        executable: String::new(),
-    })
-}
-
 /// `count` batches of `depth` requests each, for random keys, which are the same in every run.
 fn batches(kind: &str, sha: &str, keys: u64, count: usize, depth: usize) -> Vec<Vec<u8>> {
     let mut x = 88172645463325252u64;
@@ -84,12 +70,10 @@ fn main() {
             apus::huge_pages::start(touch);
         }
     }
-    let engine = open(threads);
+    let engine = engine_with(threads);
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(&engine, index, worker);
-    let endpoint =
-        Endpoint { peer: Box::default(), local: Box::default(), unix: true, loopback: true, fd: 0 };
-    let mut session = Session::new(&engine, index, endpoint);
+    let mut session = Session::new(&engine, index, Endpoint::nowhere());
     let (mut parser, mut out) = (Parser::default(), Out::default());
     let script = std::env::var("SCRIPT").ok().and_then(|path| std::fs::read(path).ok());
     let script = script.unwrap_or_default();

@@ -7,11 +7,13 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use std::sync::Arc;
+mod common;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use engine::{Endpoint, Engine, Mailbox, Options, Session, Thread};
+use common::engine_with;
+use engine::{Endpoint, Engine, Mailbox, Session, Thread};
 use resp::{Out, Parser};
 
 #[global_allocator]
@@ -26,28 +28,11 @@ fn request(kind: &str, of: &str, key: u64) -> Vec<u8> {
     .into_bytes()
 }
 
-fn engine_with(threads: usize) -> Arc<Engine> {
-    let config = config::Config::new();
-    config::load_text(&config, "bench", format!("threads {threads}").as_bytes()).expect("valid");
-    Engine::new(Options {
-        config,
-        commands: session_commands::ALL,
-        durability: Arc::<durable::Durable>::default(),
-        renames: Vec::new(),
-        clock: stdx::clock::Clock::real(),
-        log: engine::log::Log::silent(),
-        config_file: None,
-        executable: String::new(),
-    })
-}
-
 /// Runs batches until it is told to stop, and returns the median of the rounds in which all threads ran.
 fn run(engine: &Engine, keys: u64, depth: usize, kind: &str, of: &str, race: &Race) -> f64 {
     let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
     let mut thread = Thread::new(engine, index, worker);
-    let endpoint =
-        Endpoint { peer: Box::default(), local: Box::default(), unix: true, loopback: true, fd: 0 };
-    let mut session = Session::new(engine, index, endpoint);
+    let mut session = Session::new(engine, index, Endpoint::nowhere());
     let (mut parser, mut out) = (Parser::default(), Out::default());
     let mut feed = |bytes: &[u8]| {
         thread.tick(engine);

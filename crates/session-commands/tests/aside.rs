@@ -5,11 +5,11 @@ mod workers;
 
 use std::sync::Arc;
 
-use engine::{Attention, Endpoint, Engine, Message, Next, Session};
+use engine::{Attention, Engine, Message, Next, Session};
 use resp::{Out, Parser};
 use store::ShardSet;
 use testing::eventually;
-use workers::{Worker, engine};
+use workers::{Worker, endpoint, engine};
 
 const MEMBERS: usize = 60_000;
 
@@ -40,14 +40,7 @@ struct Beside {
 
 impl Beside {
     fn new(w: &Worker) -> Self {
-        let peer = "127.0.0.1:2".to_owned();
-        let endpoint = Endpoint {
-            peer: peer.clone().into(),
-            local: peer.into(),
-            unix: false,
-            loopback: true,
-            fd: 0,
-        };
+        let endpoint = endpoint("127.0.0.1:2");
         Self {
             session: Session::new(&w.engine, w.thread.index, endpoint),
             parser: Parser::default(),

@@ -132,9 +132,7 @@ impl Door {
         });
         let (index, worker) = engine.add_worker(Mailbox::new(|| {}));
         let thread = Thread::new(&engine, index, worker);
-        let (peer, local) = (Box::default(), Box::default());
-        let endpoint = Endpoint { peer, local, unix: true, loopback: true, fd: 0 };
-        let session = Session::new(&engine, index, endpoint);
+        let session = Session::new(&engine, index, Endpoint::nowhere());
         Door { engine, thread, session, parser: Parser::default(), out: Out::default() }
     }
 

@@ -34,6 +34,11 @@ pub(crate) struct Worker {
     parser: Parser,
 }
 
+/// A connection over loopback whose ends have the same address.
+pub(crate) fn endpoint(address: &str) -> Endpoint {
+    Endpoint { peer: address.into(), local: address.into(), unix: false, loopback: true, fd: 0 }
+}
+
 impl Worker {
     /// A further thread of the engine.
     pub(crate) fn new(engine: &Arc<Engine>) -> Self {
@@ -43,14 +48,7 @@ impl Worker {
     /// A further thread of the engine, with a mailbox of its own.
     pub(crate) fn with(engine: &Arc<Engine>, mailbox: Mailbox) -> Self {
         let (index, worker) = engine.add_worker(mailbox);
-        let peer = "127.0.0.1:1".to_owned();
-        let endpoint = Endpoint {
-            peer: peer.clone().into(),
-            local: peer.into(),
-            unix: false,
-            loopback: true,
-            fd: 0,
-        };
+        let endpoint = endpoint("127.0.0.1:1");
         Self {
             engine: Arc::clone(engine),
             thread: Thread::new(engine, index, worker),
