@@ -62,7 +62,7 @@ pub(crate) struct Driver {
     later: VecDeque<Waker>,
     /// Callers of a piece.
     piece: usize,
-    /// A piece was woken just now.
+    /// The read of this turn has woken a piece.
     is_split: bool,
 }
 
@@ -196,7 +196,6 @@ impl Driver {
     fn wake_piece(&mut self) {
         let piece = self.piece.min(self.later.len());
         self.later.drain(..piece).for_each(Waker::wake);
-        self.is_split = true;
     }
 
     /// Wakes callers whose replies have come. If the server has nothing to do now, it gets the commands of the first
@@ -208,6 +207,7 @@ impl Driver {
             self.later.extend(self.wakers.drain(..));
             self.piece = PIECE_MIN.max(waiting / PIECES);
             self.wake_piece();
+            self.is_split = true;
         } else {
             self.wake();
         }
@@ -272,7 +272,7 @@ impl Driver {
             return Poll::Ready(Err(Error::new(ErrorKind::Timeout, "the server is silent")));
         }
         self.poll_read(wire, cx)?;
-        if !self.is_split {
+        if !std::mem::take(&mut self.is_split) {
             let polled = self.poll_write(wire, cx);
             if polled.is_ready() || self.later.is_empty() {
                 return polled;
@@ -280,7 +280,6 @@ impl Driver {
             self.wake_piece();
         }
         // Behind those that were woken.
-        self.is_split = false;
         self.gathered = true;
         cx.waker().wake_by_ref();
         Poll::Pending
