@@ -78,7 +78,6 @@ pub struct State {
     pub(crate) renderer: Renderer,
     pub(crate) records: Option<stream::Reader>,
     rendered: Vec<u8>,
-    spans: Vec<(usize, usize)>,
     batch: Batch,
     marks: Marks,
     held_for_replicas: Arc<AtomicUsize>,
@@ -135,7 +134,6 @@ impl Replication {
                 renderer: Renderer::new(),
                 records: None,
                 rendered: Vec::new(),
-                spans: Vec::new(),
                 batch: Batch::default(),
                 marks: Marks::default(),
                 alone_since: 0,
@@ -197,7 +195,7 @@ impl State {
 
     /// Renders all records that are there. Returns whether there were any.
     pub fn render(&mut self) -> bool {
-        let Self { history, backlog, renderer, records, rendered, spans, marks, .. } = self;
+        let Self { history, backlog, renderer, records, rendered, marks, .. } = self;
         let (Some(records), Some(backlog)) = (records, backlog) else { return false };
         let before = history.offset();
         let mut flush = |rendered: &mut Vec<u8>| {
@@ -209,7 +207,7 @@ impl State {
         records.read(|sequence, frame| {
             let db = frame.is_messages().then(|| renderer.db().unwrap_or(0));
             let from = rendered.len();
-            render_unit(renderer, rendered, spans, frame.payload(), db);
+            render_unit(renderer, rendered, frame.payload(), db);
             if marks.on {
                 any = true;
                 offset += (rendered.len() - from) as i64;
@@ -346,22 +344,14 @@ impl State {
     }
 }
 
-fn render_unit(
-    renderer: &mut Renderer,
-    out: &mut Vec<u8>,
-    spans: &mut Vec<(usize, usize)>,
-    payload: &[u8],
-    db: Option<usize>,
-) {
+fn render_unit(renderer: &mut Renderer, out: &mut Vec<u8>, payload: &[u8], db: Option<usize>) {
     renderer.begin_unit(out);
     // This process has written it: it is well formed.
     if let Ok(mut commands) = Commands::new(payload) {
-        spans.clear();
-        while let Ok(Some(command)) = commands.next(|at, len| spans.push((at, len))) {
-            let args = spans.iter().map(|&(at, len)| &payload[at..at + len]);
+        while let Ok(Some(command)) = commands.begin() {
+            let args = (0..command.argc).map_while(|_| commands.argument().ok());
             // Messages belong to no database: none is selected for them.
             renderer.command(out, db.unwrap_or(command.db), command.argc, args);
-            spans.clear();
         }
     }
     renderer.end_unit(out);

@@ -139,12 +139,15 @@ pub struct Cmd {
     pub subscribes: bool,
     /// Its reply tells of data: it waits until what it tells of is as safe as it has to be.
     pub shows_data: bool,
+    /// Bytes of the row's name in front of a subcommand's.
+    name_len: u8,
 }
 
 impl Cmd {
     /// The command's own name, its container's for a subcommand.
+    #[inline]
     pub(crate) fn name(&self) -> &'static str {
-        self.row.name.split('|').next().unwrap_or_default()
+        self.row.name.get(..usize::from(self.name_len)).unwrap_or_default()
     }
 
     /// Whether it may change data.
@@ -221,6 +224,7 @@ fn cmd(row: &'static Row, container: Traits, run: Run) -> Cmd {
             }
         },
         traits,
+        name_len: row.name.find('|').unwrap_or(row.name.len()) as u8,
     }
 }
 

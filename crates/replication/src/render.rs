@@ -7,6 +7,8 @@
 //!
 //! The bytes go to a buffer that the caller keeps, so that nothing is allocated per command.
 
+use stdx::bytes::copy;
+
 const MULTI: &[u8] = b"*1\r\n$5\r\nMULTI\r\n";
 const EXEC: &[u8] = b"*1\r\n$4\r\nEXEC\r\n";
 /// A sign of life for the replicas, which counts as part of the stream.
@@ -74,9 +76,7 @@ impl Renderer {
         number(out, b'*', argc);
         let mut left = argc;
         for arg in args {
-            number(out, b'$', arg.len());
-            out.extend_from_slice(arg);
-            out.extend_from_slice(b"\r\n");
+            argument(out, arg);
             left = left.wrapping_sub(1);
         }
         debug_assert_eq!(left, 0, "argc is the number of arguments");
@@ -114,14 +114,49 @@ fn number(out: &mut Vec<u8>, kind: u8, n: usize) {
     }
 }
 
+/// Arguments of up to so many bytes are copied without a call.
+const SHORT: usize = 32;
+/// Bytes around a short argument, as many as its head is written with.
+const AROUND: usize = 8;
+
+/// Appends a bulk string.
+#[inline]
+fn argument(out: &mut Vec<u8>, arg: &[u8]) {
+    if arg.len() > SHORT {
+        number(out, b'$', arg.len());
+        out.extend_from_slice(arg);
+        return out.extend_from_slice(b"\r\n");
+    }
+    let from = out.len();
+    // Room of a constant size costs one look at the capacity and few stores.
+    out.extend_from_slice(&[0; SHORT + AROUND]);
+    if let Some(room) = out.last_chunk_mut::<{ SHORT + AROUND }>() {
+        let (head, at) = short_head(arg.len() as u64);
+        // One store: what is put together of bytes in memory is read back slowly.
+        room[..AROUND].copy_from_slice(&head.to_le_bytes());
+        let end = at + arg.len();
+        copy(&mut room[at..end], arg);
+        room[end..end + 2].copy_from_slice(b"\r\n");
+        out.truncate(from + end + 2);
+    }
+}
+
+/// The head of a bulk string of less than 100 bytes as a word in memory, and its length.
+#[inline]
+fn short_head(len: u64) -> (u64, usize) {
+    let ones = u64::from(b'0') + len % 10;
+    let end = u64::from(u16::from_le_bytes(*b"\r\n"));
+    if len < 10 {
+        (u64::from(b'$') | ones << 8 | end << 16, 4)
+    } else {
+        (u64::from(b'$') | (u64::from(b'0') + len / 10) << 8 | ones << 16 | end << 24, 5)
+    }
+}
+
 /// Appends a command outside of any unit: what a replica says to its primary.
 pub fn push_command(out: &mut Vec<u8>, args: &[&[u8]]) {
     number(out, b'*', args.len());
-    for arg in args {
-        number(out, b'$', arg.len());
-        out.extend_from_slice(arg);
-        out.extend_from_slice(b"\r\n");
-    }
+    args.iter().for_each(|arg| argument(out, arg));
 }
 
 #[cfg(test)]

@@ -66,8 +66,7 @@ impl Lane {
             return;
         }
         let from = inner.records.len();
-        inner.records.extend_from_slice(&[0; HEADER]);
-        record::put_number(&mut inner.records, now);
+        record::begin(&mut inner.records, now);
         write(&mut Unit { out: &mut inner.records });
         self.number(inner, from, counter, UNIT, acts);
     }
@@ -85,12 +84,12 @@ impl Lane {
             return;
         }
         let from = inner.records.len();
-        inner.records.extend_from_slice(&[0; HEADER]);
-        record::put_number(&mut inner.records, 0);
+        record::begin(&mut inner.records, 0);
         write(&mut Unit { out: &mut inner.records });
         self.number(inner, from, counter, MESSAGES, false);
     }
 
+    #[inline]
     fn number(&self, inner: &mut Inner, from: usize, counter: &AtomicU64, kind: u8, acts: bool) {
         let frame = &mut inner.records[from..];
         // `Shared::wake_writer` follows, with a look at whether the writer sleeps.

@@ -13,6 +13,8 @@
 //! other: database, number of arguments, and each argument's length and bytes, the numbers as LEB128.
 //! At that time it is replayed: exactly the keys that had expired then have expired again.
 
+use stdx::bytes::copy;
+
 /// Bytes in front of the payload.
 pub const HEADER: usize = 20;
 /// Kind of a record with changes.
@@ -39,18 +41,54 @@ pub fn peek(bytes: &[u8]) -> Option<(usize, u64)> {
     Some((HEADER + usize::try_from(word & LEN_MASK).ok()?, sequence))
 }
 
+/// Most bytes of a number as LEB128.
+const NUMBER_MAX: usize = 10;
+/// Arguments of up to so many bytes are copied without a call.
+const SHORT: usize = 32;
+
 /// Appends a number as LEB128.
 #[inline]
-pub(crate) fn put_number(out: &mut Vec<u8>, mut n: u64) {
-    while n >= 0x80 {
-        out.push(n as u8 | 0x80);
+pub(crate) fn put_number(out: &mut Vec<u8>, n: u64) {
+    if n < 0x80 {
+        return out.push(n as u8);
+    }
+    let from = out.len();
+    out.extend_from_slice(&[0; NUMBER_MAX]);
+    let len = write_number(&mut out[from..], n);
+    out.truncate(from + len);
+}
+
+/// Writes a number as LEB128, which has room. Returns its length.
+#[inline]
+fn write_number(to: &mut [u8], mut n: u64) -> usize {
+    let mut len = 0;
+    for byte in to {
+        len += 1;
+        if n < 0x80 {
+            *byte = n as u8;
+            break;
+        }
+        *byte = n as u8 | 0x80;
         n >>= 7;
     }
-    out.push(n as u8);
+    len
+}
+
+/// Begins a record of time `now`: leaves room for its header, which [`head`] writes.
+#[inline]
+pub(crate) fn begin(out: &mut Vec<u8>, now: u64) {
+    let from = out.len();
+    out.extend_from_slice(&[0; HEADER + NUMBER_MAX]);
+    let len = write_number(&mut out[from + HEADER..], now);
+    out.truncate(from + HEADER + len);
 }
 
 #[inline]
 fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    if let Some((&b, rest)) = bytes.split_first().filter(|(b, _)| **b < 0x80) {
+        *bytes = rest;
+        return Some(u64::from(b));
+    }
     let mut n = 0u64;
     for shift in (0..64).step_by(7) {
         let (b, rest) = bytes.split_first()?;
@@ -94,9 +132,17 @@ impl<'a> Unit<'a> {
         args.for_each(|a| self.argument(a));
     }
 
-    #[inline]
+    #[inline(always)]
     fn argument(&mut self, bytes: &[u8]) {
-        put_number(self.out, bytes.len() as u64);
+        let (from, len) = (self.out.len(), bytes.len());
+        if len <= SHORT {
+            // Room of a constant size costs one look at the capacity and few stores.
+            self.out.extend_from_slice(&[0; 1 + SHORT]);
+            self.out[from] = len as u8;
+            copy(&mut self.out[from + 1..from + 1 + len], bytes);
+            return self.out.truncate(from + 1 + len);
+        }
+        put_number(self.out, len as u64);
         self.out.extend_from_slice(bytes);
     }
 }
@@ -143,23 +189,42 @@ impl<'a> Commands<'a> {
         &mut self,
         mut each: impl FnMut(usize, usize),
     ) -> Result<Option<Command>, Malformed> {
+        let Some(command) = self.begin()? else { return Ok(None) };
+        for _ in 0..command.argc {
+            let len = self.argument()?.len();
+            each(self.payload.len() - self.rest.len() - len, len);
+        }
+        Ok(Some(command))
+    }
+
+    /// The next command, whose arguments are to be taken by [`argument`](Self::argument): that often.
+    ///
+    /// # Errors
+    /// The payload is malformed.
+    #[inline]
+    pub fn begin(&mut self) -> Result<Option<Command>, Malformed> {
         if self.rest.is_empty() {
             return Ok(None);
         }
         let mut number = || take_number(&mut self.rest).and_then(|n| usize::try_from(n).ok());
         let (db, argc) = (number().ok_or(Malformed)?, number().ok_or(Malformed)?);
-        // Each argument takes a byte at least, so that the loop is bounded by the bytes present.
+        // Each argument takes a byte at least, so that no loop over them is longer than the bytes present.
         if argc == 0 || argc > self.rest.len() {
             return Err(Malformed);
         }
-        for _ in 0..argc {
-            let len = take_number(&mut self.rest).and_then(|n| usize::try_from(n).ok());
-            let (_, rest) = len.and_then(|n| self.rest.split_at_checked(n)).ok_or(Malformed)?;
-            let len = self.rest.len() - rest.len();
-            each(self.payload.len() - self.rest.len(), len);
-            self.rest = rest;
-        }
         Ok(Some(Command { db, argc }))
+    }
+
+    /// The next argument of the command that has begun.
+    ///
+    /// # Errors
+    /// The payload is malformed.
+    #[inline]
+    pub fn argument(&mut self) -> Result<&'a [u8], Malformed> {
+        let len = take_number(&mut self.rest).and_then(|n| usize::try_from(n).ok());
+        let (argument, rest) = len.and_then(|n| self.rest.split_at_checked(n)).ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(argument)
     }
 }
 

@@ -14,6 +14,9 @@ const LINES_MAX: usize = 1_000;
 /// Files that may be longer, each with its reason beside it. Keep it short.
 const LONG_FILES: &[&str] = &[];
 
+/// Longest function outside of tests, from the line of its name to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+
 /// Files that tell commands apart by their names, each with its reason beside it. Keep it short.
 const BY_NAME: &[&str] = &[
     // An append-only file of Redis: SELECT, MULTI and EXEC are its structure.
@@ -130,6 +133,7 @@ fn check_modules(files: &[String]) -> Vec<Finding> {
 fn check_file(file: &str, text: &str) -> Vec<Finding> {
     let mut findings = check_whitespace(file, text);
     findings.extend(check_length(file, text));
+    findings.extend(check_functions(file, text));
     findings.extend(check_words(file, text));
     findings.extend(check_names(file, text));
     if file.ends_with("Cargo.toml") {
@@ -170,6 +174,54 @@ fn check_length(file: &str, text: &str) -> Option<Finding> {
     })
 }
 
+/// Reads the layout that rustfmt gives: a function ends with the first brace that stands as far in as its first line.
+fn check_functions(file: &str, text: &str) -> Vec<Finding> {
+    let of_ours = ["crates/", "tools/"].iter().any(|at| file.starts_with(at));
+    if !of_ours || !file.contains("/src/") || !file.ends_with(".rs") || is_test(file) {
+        return Vec::new();
+    }
+    let mut findings = Vec::new();
+    let lines: Vec<&str> = outside_tests(text).lines().collect();
+    for (i, line) in lines.iter().enumerate().filter(|(_, line)| begins_function(line)) {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let ends = |l: &&str| {
+            let rest = l.strip_prefix(indent).unwrap_or_default();
+            rest.starts_with('}') || (!rest.starts_with(' ') && rest.ends_with(';'))
+        };
+        let after = lines[i + 1..].iter().position(ends).map_or(0, |n| n + 1);
+        let length = if line.ends_with([';', '}']) { 1 } else { after + 1 };
+        if length > FUNCTION_LINES_MAX {
+            let message = format!(
+                "begins a function of {length} lines, more than {FUNCTION_LINES_MAX}: split it by steps"
+            );
+            findings.push(finding(file, i + 1, message));
+        }
+    }
+    findings
+}
+
+/// Whether a file consists of tests.
+fn is_test(file: &str) -> bool {
+    file.contains("/tests/") || file.ends_with("tests.rs") || file.ends_with("test.rs")
+}
+
+/// A file's code, without the tests at its end.
+fn outside_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or_default()
+}
+
+/// Whether a line begins a function: `fn` behind words that may stand before it.
+fn begins_function(line: &str) -> bool {
+    let before = ["async", "const", "default", "extern", "pub", "unsafe"];
+    let is_before = |word: &str| {
+        before.contains(&word)
+            || word.starts_with("pub(")
+            || word.starts_with('"')
+            || word.ends_with(')')
+    };
+    line.split_whitespace().find(|word| !is_before(word)) == Some("fn")
+}
+
 fn check_words(file: &str, text: &str) -> Vec<Finding> {
     if file == "Cargo.lock" || file.ends_with("/Cargo.lock") {
         return Vec::new(); // Cargo's own format.
@@ -191,7 +243,7 @@ fn check_names(file: &str, text: &str) -> Vec<Finding> {
     if !file.starts_with("crates/") || !file.contains("/src/") || BY_NAME.contains(&file) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = outside_tests(text);
     let mut findings = Vec::new();
     for (i, line) in code.lines().enumerate() {
         for (at, _) in line.match_indices("row.name") {
@@ -228,7 +280,7 @@ fn check_words_of_commands(file: &str, text: &str, names: &BTreeSet<String>) -> 
     if !NAMELESS.iter().any(|at| file.starts_with(at)) || BY_NAME.contains(&file) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = outside_tests(text);
     let mut findings = Vec::new();
     for (i, line) in code.lines().enumerate().filter(|(_, line)| !line.trim().starts_with("//")) {
         for (n, literal) in line.split('"').enumerate().filter(|(n, _)| n % 2 == 1) {
@@ -378,8 +430,8 @@ fn diagram(text: &str) -> Option<(usize, Arrows)> {
 #[cfg(test)]
 mod tests {
     use super::{
-        LINES_MAX, check_diagram, check_file, check_modules, check_words_of_commands, diagram,
-        names_of, tree_arrows,
+        FUNCTION_LINES_MAX, LINES_MAX, check_diagram, check_file, check_modules,
+        check_words_of_commands, diagram, names_of, tree_arrows,
     };
 
     /// The messages of all findings in a file.
@@ -454,6 +506,27 @@ mod tests {
         assert_eq!(messages("crates/a/src/lib.rs", &long).len(), 1);
         assert_eq!(messages("crates/a/src/lib.rs", &long[2..]).len(), 0);
         assert_eq!(messages("docs/commands.md", &long).len(), 0);
+    }
+
+    #[test]
+    fn functions() {
+        let of = |lines: usize| {
+            format!(
+                "impl A {{\n    pub(crate) async fn a() {{\n{}    }}\n\n    fn b();\n}}\n",
+                "        b();\n".repeat(lines - 2)
+            )
+        };
+        let file = "crates/a/src/lib.rs";
+        let message =
+            "crates/a/src/lib.rs:2: begins a function of 71 lines, more than 70: split it by steps";
+        assert_eq!(messages(file, &of(FUNCTION_LINES_MAX + 1)), [message]);
+        assert_eq!(messages(file, &of(FUNCTION_LINES_MAX)), [""; 0]);
+        for file in ["crates/a/src/tests.rs", "crates/a/tests/b.rs", "crates/a/src/tests/c.rs"] {
+            assert_eq!(messages(file, &of(FUNCTION_LINES_MAX + 1)), [""; 0], "{file}");
+        }
+        let within = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", of(FUNCTION_LINES_MAX + 1));
+        assert_eq!(messages(file, &within), [""; 0]);
+        assert_eq!(messages(file, &format!("    fn a();\n{}", "// b\n".repeat(99))), [""; 0]);
     }
 
     #[test]
