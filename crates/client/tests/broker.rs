@@ -245,7 +245,7 @@ async fn messages(peer: &mut Peer, broker: &Broker, channel: &str) {
     assert_eq!((&*publication.data, publication.tags["by"].as_str()), (&b"theirs"[..], "go"));
     let theirs = publication.info.expect("who");
     assert_eq!((theirs.user.as_str(), &*theirs.connection_info), ("u2", &br#"{"a":1}"#[..]));
-    // Once, whoever says it first.
+    // Once, whichever of the two publishes it first.
     for (key, ours_first) in [("k1", true), ("k2", false)] {
         let options = PublishOptions { idempotency_key: key.into(), ..PublishOptions::default() };
         if ours_first {

@@ -39,7 +39,7 @@ pub struct Acks {
     stalled: AtomicBool,
     /// What Sentinels are not answered.
     silence: AtomicU8,
-    /// Somebody reads the notes.
+    /// A thread reads the notes.
     listens: AtomicBool,
     notes: Mutex<Vec<Note>>,
     pongs: Mutex<Vec<Pong>>,

@@ -329,7 +329,7 @@ impl Thread {
         crate::log!(
             engine.log,
             Warning,
-            "An HTTP request arrived instead of commands, maybe an attack through somebody's \
+            "An HTTP request arrived instead of commands, maybe an attack through a user's \
              browser; closed the connection from {}",
             session.client.endpoint.peer
         );

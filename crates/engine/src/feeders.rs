@@ -6,7 +6,7 @@
 //!
 //! Each side writes what it has for the other before it looks whether the other has been told: a change is
 //! in its lane before its thread tells, and a thread that feeds says that it looks before it does. So no
-//! change is left without somebody who will render it.
+//! change is left without a thread that will render it.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -21,7 +21,7 @@ pub enum Urgency {
     None,
     /// There are changes: others may come first, for a bounded time.
     Soon,
-    /// In its next turn: somebody waits for it.
+    /// In its next turn: a client waits for it.
     Now,
 }
 

@@ -9,7 +9,7 @@ pub struct Live {
     pub clients: AtomicU64,
     /// Subscriptions now.
     pub subscriptions: AtomicU64,
-    /// Channels that somebody is subscribed to now.
+    /// Channels with subscribers now.
     pub channels: AtomicU64,
     /// Connections since the start.
     pub connects: AtomicU64,

@@ -2,8 +2,8 @@
 //!
 //! On a replica nothing expires by itself: the primary says what is gone. Of these keys it knows nothing, so the
 //! replica remembers their names, looks at them from time to time, and removes those whose time is over, as Redis
-//! does. A key of the same name that the primary sends meanwhile is removed as well: whoever writes to a replica keeps
-//! to names of its own.
+//! does. A key of the same name that the primary sends meanwhile is removed as well: a client that writes to a
+//! replica keeps to names of its own.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

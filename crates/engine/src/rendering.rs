@@ -62,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// Has the threads with fed connections feed them in their next turn: somebody waits for it, or it is a piece of
+    /// Has the threads with fed connections feed them in their next turn: a client waits for it, or it is a piece of
     /// a full copy.
     pub fn feed_now(&self) {
         self.wake_feeding(None, usize::MAX, Urgency::Now);

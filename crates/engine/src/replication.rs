@@ -1,8 +1,8 @@
 //! What this server is in replication, and the stream of changes on its way to its replicas.
 //!
-//! Commit appends records to the lanes of the threads ([`crate::commit()`]). Somebody reads and renders them as
-//! the commands of Redis's replication stream, in the order of their numbers, into the backlog: a thread with
-//! fed connections at the end of its turn, for all threads. Nothing is rendered while nobody wants it.
+//! Commit appends records to the lanes of the threads ([`crate::commit()`]). A thread with fed
+//! connections reads them at the end of its turn, for all threads, and renders them as the commands of Redis's
+//! replication stream, in the order of their numbers, into the backlog. Nothing is rendered while no replica is there.
 //!
 //! A replica does not render: the stream of its primary goes into its backlog byte for byte, so that its own
 //! replicas have the same offsets.

@@ -40,7 +40,7 @@ fn ask(asker: &Asker, url: &str, timeout: Duration) -> Outcome {
         tls: None,
         answer_max: 100,
     };
-    asker.ask(question, move |outcome| sender.send(outcome).expect("somebody waits"));
+    asker.ask(question, move |outcome| sender.send(outcome).expect("the test waits"));
     receiver.recv().expect("an outcome")
 }
 
@@ -66,7 +66,7 @@ fn a_connection_is_used_again_and_the_request_is_whole() {
                 if text.is_empty() {
                     return;
                 }
-                sender.send((n, text)).expect("somebody waits");
+                sender.send((n, text)).expect("the test waits");
                 socket
                     .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
                     .expect("written");

@@ -84,7 +84,7 @@ impl<'a> Envelope<'a> {
         out
     }
 
-    /// Somebody joins, or leaves.
+    /// A client joins, or leaves.
     #[must_use]
     pub fn presence(joins: bool, info: &[u8]) -> Vec<u8> {
         [if joins { b"__j__" } else { b"__l__" }, info].concat()

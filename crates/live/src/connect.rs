@@ -48,7 +48,7 @@ pub struct Plan {
     pub subscriptions: Vec<(String, SubscribeOptions)>,
     /// The client refreshes the connection, and is told when it expires; otherwise the refresh proxy does.
     pub client_side_refresh: bool,
-    /// The user's other connections end if there is somebody in this channel.
+    /// The user's other connections end if this channel has subscribers.
     pub single_connection: Option<String>,
 }
 

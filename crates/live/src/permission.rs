@@ -1,6 +1,6 @@
 //! Who may do what: pure decisions over options, in Centrifugo's order, with its codes.
 //!
-//! A decision that somebody else takes is a step: the caller verifies the token or asks the proxy, and comes back
+//! A decision that is taken elsewhere is a step: the caller verifies the token or asks the proxy, and comes back
 //! with the result.
 //!
 //! ```text

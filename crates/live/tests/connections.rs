@@ -24,7 +24,7 @@ fn sources(plan: &Plan) -> Vec<(&str, Source)> {
 }
 
 #[test]
-fn somebody_must_say_who_a_client_is() {
+fn a_client_needs_a_source_of_its_user() {
     let begin = |client: Value, asked: &Asked<'_>| match connect::begin(
         &options(&json!({"client": client})),
         asked,

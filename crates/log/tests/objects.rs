@@ -173,7 +173,7 @@ fn a_name_that_is_free_again_is_not_taken() {
 }
 
 #[test]
-fn deleted_and_changed_by_somebody_else() {
+fn deleted_and_changed_by_another_server() {
     let store = Arc::new(InMemory::new());
     let options = object::Options { check: Duration::ZERO, ..objects_options() };
     let a = process(bucket(&store), options.clone());

@@ -1,6 +1,6 @@
 //! What is sent again and again: a body with the fields of its head, as it is and compressed.
 //!
-//! The compressed forms are made later, by whoever calls [`Content::compress`], once each, and live as long as
+//! The compressed forms are made later, by the first call of [`Content::compress`] for each, and live as long as
 //! the content. Each form has an entity tag of its own. What they take is counted in the [`Memory`] that the
 //! first of them was given.
 

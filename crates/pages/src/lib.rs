@@ -12,7 +12,7 @@
 //!  content.rs: bodies with their fields, as they are and compressed
 //! ```
 //!
-//! Nothing here knows a socket, and of the store only [`Store`]: whoever renders hands one in.
+//! Nothing here knows a socket, and of the store only [`Store`]: the caller that renders hands one in.
 
 pub mod cache;
 pub mod content;

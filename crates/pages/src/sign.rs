@@ -3,7 +3,7 @@
 //! A signed cookie is `VALUE.EXPIRES.MAC`: the value with everything but letters, digits, `-` and `_` as `%hh`, the
 //! second of Unix time at which it ends in hexadecimal digits (0: never), and the code over a word for its use, the
 //! cookie's name, the end and the value. So a value cannot be moved to another name nor live longer. It can be read
-//! by whoever has it.
+//! by everyone who has it.
 //!
 //! A token is the code of a random number that the browser has in a signed cookie of its own: a page of another
 //! site can make a browser send the cookie and cannot know the token.

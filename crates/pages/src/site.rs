@@ -207,7 +207,7 @@ impl Site {
         &self.routes
     }
 
-    /// Whether the routes are from a key: whoever may write it must not get the rights of other users by them.
+    /// Whether the routes are from a key: users who may write it must not get the rights of other users by them.
     #[must_use]
     pub fn has_routes_in_key(&self) -> bool {
         self.routes_in_key

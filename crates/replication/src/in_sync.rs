@@ -285,7 +285,7 @@ mod tests {
     /// Replicas with clocks of their own, links with delays and losses: whenever an offset is
     /// acknowledged, all who hold a grant have it, and all who will get one.
     #[test]
-    fn whoever_holds_a_grant_has_what_is_acknowledged() {
+    fn a_replica_with_a_grant_has_what_is_acknowledged() {
         struct Node {
             has: i64,
             grant: Grant,

@@ -353,7 +353,7 @@ mod tests {
         hear(&mut s, &hello(b'b', 3, 6379, 3), 200);
         assert!(s.confirm(100, 3, false) && !s.confirm(100, 3, true));
         hear(&mut s, &hello(b'c', 4, 6379, 3), 200);
-        assert!(!s.confirm(100, 3, false), "somebody has voted");
+        assert!(!s.confirm(100, 3, false), "a Sentinel has voted");
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn at_moment(
     };
     let (id, offset) = (state.history.id(), state.history.offset());
     for (replica, main) in replicas.iter().zip(mains) {
-        // It has one stream, whoever else names it.
+        // It has one stream, even if another connection names it.
         match main.filter(|main| main.state() == Some(State::WaitChannel)) {
             None => replica.attach(&mut state, offset),
             Some(main) => {

@@ -83,7 +83,7 @@ impl Payload {
         self.inner.lock().whole = true;
     }
 
-    /// Whoever waits for the other side does so no longer.
+    /// A thread that waits for the other side does so no longer.
     pub(crate) fn fail(&self) {
         let mut inner = self.inner.lock();
         inner.dead = true;

@@ -17,8 +17,8 @@
 //!   which makes others wait, meets no page fault there.
 //! - It leaves a server alone that uses less than 64 MiB.
 //! - It rests four times as long as it works, and looks only when the amount of used memory has changed.
-//! - While memory grows by more than one part in 256 per second, and for two seconds after that, the thread waits: whoever
-//!   fills new memory takes page faults, and those wait for every collapse, wherever it is.
+//! - While memory grows by more than one part in 256 per second, and for two seconds after that, the thread waits: a
+//!   thread that fills new memory takes page faults, and those wait for every collapse, wherever it is.
 
 #![expect(unsafe_code, reason = "advice about memory, and a scan of the page tables")]
 // Other systems only have the frame of this.
@@ -61,7 +61,7 @@ const LARGE: u64 = 64 << 20;
 pub enum FirstTouch {
     /// It does so where it is asked to, or nowhere: memory may be collapsed at any time.
     Asked,
-    /// All huge pages are forbidden; whoever collapses memory allows them for a moment.
+    /// All huge pages are forbidden; the collapsing thread allows them for a moment.
     Forbidden,
 }
 

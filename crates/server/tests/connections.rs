@@ -63,7 +63,7 @@ fn quit_is_answered_and_then_the_connection_ends() {
 }
 
 #[test]
-fn whoever_has_quits_reply_finds_the_connection_ended() {
+fn a_client_with_the_reply_to_quit_finds_the_connection_ended() {
     let running = Running::start();
     for _ in 0..200 {
         let mut c = running.connect();

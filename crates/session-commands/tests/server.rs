@@ -208,7 +208,7 @@ fn monitors_see_commands_but_neither_passwords_nor_administration() {
 }
 
 #[test]
-fn shutdown_asks_whoever_can() {
+fn shutdown_asks_those_who_can_stop_it() {
     let mut server = Server::with_config("");
     let mut s = server.connect(Proto::V2);
     let failed = "(error) ERR Errors trying to SHUTDOWN. Check logs.";

@@ -105,7 +105,7 @@ fn a_watch_is_good_for_one_exec() {
 }
 
 #[test]
-fn whoever_leaves_takes_his_watches_along() {
+fn a_client_that_leaves_ends_its_watches() {
     let mut s = Server::new();
     let (mut a, mut b) = (s.connect(), s.connect());
     s.send(&mut a, "WATCH k");

@@ -235,7 +235,7 @@ pub struct Context {
     pub small: Small,
     /// Whether a command may wait: not inside a transaction or a script.
     pub may_block: bool,
-    /// How much the command may look at here. Whoever lowers it runs a command elsewhere when `handed_over`
+    /// How much the command may look at here. A caller that lowers it runs a command elsewhere when `handed_over`
     /// is set behind it.
     pub budget: Budget,
     /// The command that just ran has done nothing, since it would have taken too long.

@@ -1,4 +1,4 @@
-//! What a page asks of whoever renders it.
+//! What a page asks of the program that renders it.
 
 use crate::builtin::Arguments;
 use crate::error::Result;

@@ -59,6 +59,9 @@ const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("/tmp/", "suite"), "names a path of one machine"),
 ];
 
+/// Words that do not say who acts: the client, the reader, the thread (STYLE.md).
+const UNNAMED: &[&str] = &["whoever", "Whoever", "somebody", "Somebody"];
+
 /// A finding, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
@@ -135,6 +138,7 @@ fn check_file(file: &str, text: &str) -> Vec<Finding> {
     findings.extend(check_length(file, text));
     findings.extend(check_functions(file, text));
     findings.extend(check_words(file, text));
+    findings.extend(check_subjects(file, text));
     findings.extend(check_names(file, text));
     if file.ends_with("Cargo.toml") {
         findings.extend(check_manifest(file, text));
@@ -235,6 +239,26 @@ fn check_words(file: &str, text: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What we write names its subjects. (Tests of clients, and the rule itself, are left alone.)
+fn check_subjects(file: &str, text: &str) -> Vec<Finding> {
+    let of_ours = ["crates/", "docs/", "tools/"].iter().any(|at| file.starts_with(at))
+        || (file.ends_with(".md") && !file.contains('/'));
+    let is_rule = file == "STYLE.md" || file == "tools/xtask/src/tidy.rs";
+    if !of_ours || is_rule || !(file.ends_with(".rs") || file.ends_with(".md")) {
+        return Vec::new();
+    }
+    let unnamed = |line: &str| {
+        line.split(|c: char| !c.is_alphabetic())
+            .find(|word| UNNAMED.contains(word))
+            .map(str::to_owned)
+    };
+    let lines = text.lines().enumerate();
+    lines
+        .filter_map(|(i, line)| Some((i, unnamed(line)?)))
+        .map(|(i, word)| finding(file, i + 1, format!("says {word}: name who acts")))
+        .collect()
 }
 
 /// Every fact that behaviour depends on is a field of the command's row: no code compares its name, since a
@@ -537,6 +561,16 @@ mod tests {
             assert_eq!(messages("Cargo.lock", &text).len(), 0);
         }
         assert_eq!(messages("a.md", "net/work and crates.io\n").len(), 0);
+    }
+
+    #[test]
+    fn subjects_are_named() {
+        for file in ["crates/a/src/a.rs", "docs/a.md", "README.md"] {
+            let found = messages(file, "A key.\nWhoever reads it, and somebody's client.\n");
+            assert_eq!(found, [format!("{file}:2: says Whoever: name who acts")]);
+        }
+        assert_eq!(messages("STYLE.md", "not *whoever*\n"), [""; 0]);
+        assert_eq!(messages("docs/a.md", "REDIRECT SOMEBODY\n"), [""; 0]);
     }
 
     #[test]

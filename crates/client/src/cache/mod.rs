@@ -64,7 +64,7 @@ impl Default for CacheConfig {
 pub enum Tracking {
     /// Those that were read to be kept: the server remembers them.
     OptIn,
-    /// All keys with these prefixes, whoever reads them: the server remembers nothing, and tells about every change.
+    /// All keys with these prefixes, whether this client reads them or not: the server remembers nothing, and tells about every change.
     /// No prefix means all keys. A key without such a prefix is read and not kept.
     Broadcast(Vec<Vec<u8>>),
 }

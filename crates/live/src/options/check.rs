@@ -125,7 +125,7 @@ fn security(root: &Tree, options: &Options, findings: &mut Findings) {
         (
             "client.user_id_http_header",
             client.user_id_http_header.is_some(),
-            "whoever reaches the port past the trusted proxy may be any user",
+            "a client that reaches the port past the trusted proxy may be any user",
         ),
         (
             "client.allowed_origins",

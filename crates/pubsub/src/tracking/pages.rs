@@ -15,8 +15,8 @@
 //! Who shows a page and wants to know at once that it has changed (a live page) is a [`Watcher`], one for each
 //! thread: it is told the slots of its pages that have got another version, and woken.
 //!
-//! Changes are noted only while somebody takes interest in them: from the first rendering on, until none
-//! has come for [`REST_MS`] and nobody watches. Then all pages become invalid.
+//! Changes are noted only while pages are in use: from the first rendering on, until none
+//! has come for [`REST_MS`] and no live page is shown. Then all pages become invalid.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!((a.take(), counts()), (None, [1, 2]));
         pages.drop_all();
         assert_eq!(b.take(), Some(Changed { ids: Vec::new(), all: true }));
-        // Somebody watches: the interest stays.
+        // A live page is shown: the interest stays.
         pages.begin(0, || ());
         pages.rest(10 * REST_MS, || unreachable!("pages are watched"));
         pages.unwatch(&b, x);

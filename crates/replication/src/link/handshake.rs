@@ -51,7 +51,7 @@ impl Link {
             push_command(out, &[b"REPLCONF", b"ip-address", ip]);
         }
         let mut capa: Vec<&[u8]> = vec![b"REPLCONF", b"capa", b"eof", b"capa", b"psync2"];
-        // Whoever does not know a capability ignores it.
+        // A primary ignores a capability that it does not know.
         if settings.channels {
             capa.extend([&b"capa"[..], b"rdb-channel-repl", b"capa", b"dual-channel"]);
         }

@@ -18,7 +18,7 @@ pub const ID: &[u8] = b"apus-";
 pub enum Answer {
     /// `+OK`.
     Ok,
-    /// Nothing: it was an acknowledgement. Whoever waits for acknowledgements is looked at again.
+    /// Nothing: it was an acknowledgement. Clients that wait for acknowledgements are looked at again.
     Acknowledged {
         /// The replica has loaded what was sent to it without a length: its stream begins now.
         start_stream: bool,

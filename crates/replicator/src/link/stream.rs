@@ -81,7 +81,7 @@ impl<'a> Follower<'a> {
         done
     }
 
-    /// The disk may have more of the stream than it had. Whoever has asked is told at once.
+    /// The disk may have more of the stream than it had. A primary that has asked is told at once.
     pub(super) fn note_synced(&mut self, link: &mut Link) {
         let shared = &self.engine.journal.shared;
         // Without a base, records that are durable are of no use.

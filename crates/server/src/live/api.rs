@@ -46,7 +46,7 @@ pub(super) const JSON: &str = "application/json";
 /// A request, or why it is none.
 pub(super) type Decoded = Result<Asked, ApiError>;
 
-/// Answers a request for the API; none: it is for somebody else.
+/// Answers a request for the API; none: it is not for the API.
 pub(super) fn answer(
     hub: &mut Hub,
     cx: &mut Cx<'_>,

@@ -202,7 +202,7 @@ impl Store<'_> {
         })
     }
 
-    /// Publishes that somebody joins or leaves.
+    /// Publishes that a client joins or leaves.
     pub(super) fn publish_presence(&mut self, channel: &str, joins: bool, info: &ClientInfo) {
         let tap = Self::tap_of(self.prefix, channel);
         let message = Envelope::presence(joins, &info.to_protobuf());

@@ -34,7 +34,7 @@ pub(super) struct Request<'a, 'h> {
     pub(super) options: Arc<Options>,
 }
 
-/// Answers a request that is for live channels; none: it is for somebody else.
+/// Answers a request that is for live channels; none: it is for pages.
 pub(crate) fn answer(
     web: &mut Responder,
     shared: &Arc<Shared>,

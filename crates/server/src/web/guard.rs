@@ -69,7 +69,7 @@ fn read(config: &Config) -> io::Result<Keys> {
     Keys::new(&text).ok_or_else(|| named(io::Error::other("it has no secret of 32 characters")))
 }
 
-/// Makes the file at once as a whole, and does not replace one that somebody else has made meanwhile.
+/// Makes the file at once as a whole, and does not replace one that another process has made meanwhile.
 fn make(path: &Path) -> io::Result<()> {
     let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
     let _ = std::fs::remove_file(&unfinished);

@@ -2,7 +2,7 @@
 //!
 //! The key is read as a page reads keys: a change of it makes the version of [`Pages::SITE`] another one before
 //! the writer gets its reply. Every request looks at that number, and the first that finds another one reads the
-//! key again. So whoever was answered sees the new site, on a replica, too, as soon as it has the change.
+//! key again. So a client that was answered sees the new site, on a replica, too, as soon as it has the change.
 //!
 //! Fields whose names are no paths of a site are left out. A key that cannot be read leaves the site as it was.
 

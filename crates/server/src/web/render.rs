@@ -96,7 +96,7 @@ impl Responder {
         let mut common = Vec::with_capacity(160);
         field(&mut common, "Content-Type", content_type);
         field(&mut common, "X-Content-Type-Options", "nosniff");
-        // A page is fresh: whoever keeps a copy asks whether it still is.
+        // A page is fresh: a browser that keeps a copy asks whether it still is.
         field(&mut common, "Cache-Control", "no-cache");
         let etag = if status == 200 { pages::site::tag(&body) } else { String::new() };
         let content = Arc::new(Content::new(content_type, &etag, common, Arc::new(body)));

@@ -168,7 +168,7 @@ impl Responder {
         if has_body {
             field(buf, "Content-Type", content_type);
             if !secret && compression(shared) == WebCompression::All {
-                // Whoever keeps it in spite of no-store must know.
+                // A cache that keeps it in spite of no-store must know.
                 field(buf, "Vary", "Accept-Encoding");
                 let likes = Accepts::of(head.accept_encoding).best().contains(&Some(Coding::Gzip));
                 if let Some(coded) = likes.then(|| gzip_once(content_type, &body)).flatten() {

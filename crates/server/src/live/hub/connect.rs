@@ -84,7 +84,7 @@ impl Hub {
         Asked { token: &asked.token, channels, user_header: named }
     }
 
-    /// Connects a client that somebody knows.
+    /// Connects a client whose user is known.
     pub(super) fn connect_with(
         &mut self,
         cx: &mut Cx<'_>,
@@ -163,7 +163,7 @@ impl Hub {
         placed
     }
 
-    /// The client is somebody from now on.
+    /// The client is connected from now on.
     fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, result: &mut ConnectResult) {
         let options = &self.options.client;
         let now = cx.thread.cx.now;

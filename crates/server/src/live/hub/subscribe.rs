@@ -100,7 +100,7 @@ impl Hub {
         self.tell_presence(cx, channel, true, info);
     }
 
-    /// Tells a channel that somebody joins or leaves.
+    /// Tells a channel that a client joins or leaves.
     fn tell_presence(&mut self, cx: &mut Cx<'_>, channel: &str, joins: bool, info: ClientInfo) {
         if let Some(remote) = &self.live.remote {
             return remote.tell_presence(channel, joins, info);

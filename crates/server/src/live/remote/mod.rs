@@ -258,7 +258,7 @@ impl Remote {
         self.tell_of(async move { shard.presence(&channel, &info, there).await });
     }
 
-    /// Tells a channel that somebody joins or leaves.
+    /// Tells a channel that a client joins or leaves.
     pub(super) fn tell_presence(&self, channel: &str, joins: bool, info: ClientInfo) {
         let (shard, channel) = (Arc::clone(self.shard(channel)), channel.to_owned());
         self.tell_of(async move { shard.tell_presence(&channel, joins, &info).await });

@@ -91,7 +91,7 @@ impl Shard {
         done.map_err(|why| self.fail(why))
     }
 
-    /// Tells a channel that somebody joins or leaves.
+    /// Tells a channel that a client joins or leaves.
     pub(super) async fn tell_presence(
         &self,
         channel: &str,

@@ -1,4 +1,4 @@
-//! Live pages: the pages of a thread that somebody watches, and the streams of those who do.
+//! Live pages: the pages of a thread that browsers show, and the streams to those browsers.
 //!
 //! ```text
 //!  open.rs: a request for a stream ─► a page as it is now ─► Live::join

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Speed with many keys, against redis-server: the table "Many keys" of docs/performance.md.
+
+usage: many_keys.py [--apus PATH] [--keys N] [--turns N] [--seconds S] [--name PATH …]
+
+Each server has one worker thread on core 0, the load is on core 1. All servers are filled first, one after the other,
+while a second client sends single SETs and notes the slowest; then, when memory is in huge pages as far as it will be, they
+are asked in turn. The same requests to the first 100,000 keys alone are the control: what the keyspace's size costs is the
+rest. Figures are medians of the turns, and of the ratio in each turn.
+
+100 million keys take 16 GB of memory for both servers.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+
+from servers import Servers, encode, pinned
+import socket
+
+DEPTHS = [(1000, 8), (16, 50)]
+CONTROL_KEYS = 100_000
+KEY = "key:{key}"
+
+
+def info(port, field):
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.sendall(encode(["INFO", "memory"]))
+        text = s.makefile("rb")
+        body = text.read(int(text.readline()[1:])).decode()
+    return int(dict(line.split(":", 1) for line in body.splitlines() if ":" in line).get(field, 0))
+
+
+def bench(apus, port, pid, words, before=()):
+    """One run of `apus bench kv` from core 1: the first of its results."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        command = [apus, "bench", "kv", "--threads", "1", "-p", str(port), "--server-pid", str(pid),
+                   "--json", out.name, *map(str, words)]
+        done = subprocess.run([*before, *pinned(1, command)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr + done.stdout[-2000:]
+        return json.load(open(out.name))["results"][0]
+
+
+def fill(apus, port, pid, keys):
+    """Seconds, and milliseconds of the slowest single SET meanwhile. The load gives way to the client that measures."""
+    began = time.monotonic()
+    load = subprocess.Popen(
+        ["chrt", "-i", "0", *pinned(1, [apus, "bench", "kv", "--threads", "1", "-p", str(port), "-c", "4", "-P", "100", "-r",
+         str(keys), "-n", "1", "--fill", "--command", f"SET {KEY} {{value}}"])], stdout=subprocess.DEVNULL)
+    slowest = 0.0
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        request = encode(["SET", "probe", "xxx"])
+        while load.poll() is None:
+            sent = time.perf_counter()
+            s.sendall(request)
+            assert s.recv(64) == b"+OK\r\n"
+            slowest = max(slowest, time.perf_counter() - sent)
+            time.sleep(0.0005)
+    assert load.returncode == 0
+    return time.monotonic() - began, slowest * 1000
+
+
+def huge(pid):
+    """Bytes of a process in huge pages, from the kernel: INFO's figure is up to minutes old while they are made."""
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return next(int(line.split()[1]) * 1024 for line in f if line.startswith("AnonHugePages"))
+
+
+def settle(pid):
+    """Waits until what lies in huge pages no longer changes."""
+    last, same = -1, 0
+    for _ in range(300):
+        now = huge(pid)
+        same = same + 1 if now == last else 0
+        if same == 8:
+            break
+        last = now
+        time.sleep(1)
+    return last
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--apus", default="target/release/apus")
+    parser.add_argument("--other", action="append", default=[], metavar="PATH", help="another binary of apus, compared, too")
+    parser.add_argument("--keys", type=int, default=100_000_000)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.5)
+    args = parser.parse_args()
+    others = [(f"other{i}", [path, "serve", "--port", "{port}", "--threads", "1", "--save", ""])
+              for i, path in enumerate(args.other)]
+    with Servers(args.apus, limits=others) as servers:
+        # Redis comes last: meanwhile the memory of Apus settles.
+        for name, port in reversed(servers.targets.items()):
+            pid = servers.processes[name].pid
+            seconds, slowest = fill(args.apus, port, pid, args.keys)
+            resident = info(port, "used_memory_rss")
+            print(f"{name}: filled in {seconds:.0f} s, slowest single SET {slowest:.2f} ms, "
+                  f"{resident / args.keys:.1f} bytes a key", flush=True)
+        for name, port in servers.targets.items():
+            print(f"{name}: {settle(servers.processes[name].pid):,} of {info(port, 'used_memory_rss'):,} bytes in huge pages", flush=True)
+        rows = [(keys, depth, conns, command) for keys in (args.keys, CONTROL_KEYS) for depth, conns in DEPTHS
+                for command in (f"SET {KEY} {{value}}", f"GET {KEY}")]
+        got = {}
+        for _ in range(args.turns):
+            for row in rows:
+                keys, depth, conns, command = row
+                for name, port in servers.targets.items():
+                    words = ["-c", conns, "-P", depth, "-r", keys, "--duration", args.seconds, "--command", command]
+                    result = bench(args.apus, port, servers.processes[name].pid, words)
+                    got.setdefault((row, name), []).append(result)
+        for row in rows:
+            keys, depth, _, command = row
+            line = f"{command.split()[0]} of {keys:,} keys at {depth}:"
+            for name in servers.targets:
+                results = got[row, name]
+                cpu = statistics.median(r["server_cpu_ns"] for r in results)
+                rate = statistics.median(r["rps"] for r in results)
+                line += f" {name} {cpu:,.0f} ns {rate / 1e6:.2f} M/s"
+                if name != "redis":
+                    for figure, up in (("server_cpu_ns", True), ("rps", False)):
+                        ratios = [r[figure] / a[figure] for r, a in zip(got[row, "redis"], results)]
+                        ratio = statistics.median(ratios if up else [1 / r for r in ratios])
+                        line += f" {ratio:.1f}x"
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
