@@ -203,7 +203,7 @@ fn like_the_model() {
                 _ => {
                     let pin = crossbeam_epoch::pin();
                     let hash = hash64(&d.some_key());
-                    heads.prefetch_bucket(1, hash, &pin).prefetch_node(hash);
+                    heads.spot(1, hash, &pin).node(hash).prefetch();
                 }
             }
             if step % 2000 == 0 {

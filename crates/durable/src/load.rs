@@ -324,9 +324,8 @@ fn insert(
     delay::wait(&engine.config, Id::KeyLoadDelay, keys.len() as u64, || false);
     let hashes: Vec<u64> = keys.iter().map(|l| stdx::hash::hash64(l.entry.key())).collect();
     let pin = store::epoch::pin();
-    for hash in &hashes {
-        ks.prefetch_bucket(index, *hash, &pin);
-    }
+    let spots: Vec<_> = hashes.iter().map(|hash| ks.spot(index, *hash, &pin)).collect();
+    spots.iter().for_each(|spot| spot.prefetch_bucket());
     drop(pin);
     let (mut loaded_keys, mut expired) = (0, 0);
     for (loaded, hash) in keys.into_iter().zip(hashes) {

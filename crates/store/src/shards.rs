@@ -192,13 +192,13 @@ impl Keyspace {
         self.heads.is_used(db)
     }
 
-    /// Hints the processor to load what a lookup of `hash` needs first: the shard's lock and the
-    /// bucket. Needs no lock. With the result, the entry can be prefetched when the bucket has come.
+    /// The bucket that a lookup of `hash` needs first, to be prefetched. Needs no lock. The shard's lock is being
+    /// prefetched. When the bucket has come, its entry can be prefetched.
     #[inline]
-    pub fn prefetch_bucket<'p>(&self, db: usize, hash: u64, pin: &'p epoch::Guard) -> Spot<'p> {
+    pub fn spot<'p>(&self, db: usize, hash: u64, pin: &'p epoch::Guard) -> Spot<'p> {
         let s = shard_of(hash);
         data::table::prefetch(std::ptr::from_ref(&self.shards[s]).cast());
-        self.heads.prefetch_bucket(db * SHARDS + s, hash, pin)
+        self.heads.spot(db * SHARDS + s, hash, pin)
     }
 
     /// Frees what a command has left in [`Context::apart`], elsewhere, and then calls `then`.

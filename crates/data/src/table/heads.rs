@@ -92,11 +92,10 @@ impl Heads {
         self.used[row].load(Relaxed)
     }
 
-    /// Hints the processor to load the bucket of `hash` in table `i`, and tells it. Needs no lock.
+    /// The bucket of `hash` in table `i`, which is not looked at. Needs no lock.
     #[inline]
-    pub fn prefetch_bucket<'p>(&self, i: usize, hash: u64, _pin: &'p epoch::Guard) -> Spot<'p> {
+    pub fn spot<'p>(&self, i: usize, hash: u64, _pin: &'p epoch::Guard) -> Spot<'p> {
         let bucket = self.places[i].locate(hash).unwrap_or(std::ptr::null());
-        prefetch(bucket.cast());
         Spot { bucket, _pin: PhantomData }
     }
 }
@@ -113,21 +112,48 @@ impl Spot<'_> {
     /// No bucket.
     pub const NONE: Self = Self { bucket: std::ptr::null(), _pin: PhantomData };
 
-    /// Hints the processor to load the node that `hash` most likely means, reading the bucket to find
-    /// it. Returns the node's place in the bucket: a guess for
-    /// [`find_mut_near`](super::Table::find_mut_near). Needs no lock.
+    /// Hints the processor to load the bucket.
     #[inline]
-    pub fn prefetch_node(self, hash: u64) -> usize {
+    pub fn prefetch_bucket(self) {
+        if !self.bucket.is_null() {
+            prefetch(self.bucket.cast());
+        }
+    }
+
+    /// The node that `hash` most likely means, by a look at the bucket. Needs no lock.
+    #[inline]
+    pub fn node(self, hash: u64) -> NodeSpot {
         if self.bucket.is_null() {
-            return 0;
+            return NodeSpot::NONE;
         }
         #[cfg(loom)]
         epoch::looked_at(self.bucket.addr());
         // SAFETY: the pin, from before the array was looked up until now, keeps a published array
         // from being freed, and the index was within its length.
         let (slot, v) = unsafe { guess(self.bucket, tag_of(hash)) };
-        prefetch(((v & POINTER) as usize) as *const u8);
-        slot
+        NodeSpot { node: ((v & POINTER) as usize) as *const u8, slot }
+    }
+}
+
+/// A node that was found without its table's lock, good for hints.
+#[derive(Clone, Copy)]
+pub struct NodeSpot {
+    /// May dangle: it is an address to ask for, and nothing else.
+    node: *const u8,
+    /// Its place in the bucket: a guess for [`find_mut_near`](super::Table::find_mut_near).
+    pub slot: usize,
+}
+
+impl NodeSpot {
+    /// No node.
+    pub const NONE: Self = Self { node: std::ptr::null(), slot: 0 };
+
+    /// Hints the processor to load the node.
+    #[inline]
+    pub fn prefetch(self) {
+        if !self.node.is_null() {
+            prefetch(self.node);
+        }
     }
 }
 
@@ -222,7 +248,7 @@ mod model {
             let looking = thread::spawn(move || {
                 for hash in [0, u64::MAX] {
                     let pin = epoch::pin();
-                    heads.prefetch_bucket(0, hash, &pin).prefetch_node(hash);
+                    heads.spot(0, hash, &pin).node(hash).prefetch();
                 }
             });
             f(table);

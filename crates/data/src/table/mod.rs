@@ -26,7 +26,7 @@
 //!
 //! **Prefetching without the lock.** A table publishes its bucket array in [`Heads`] outside
 //! itself; bucket words are atomics and bucket arrays are freed through epochs. So
-//! [`Heads::prefetch_bucket`] and [`Spot::prefetch_node`] may run while another thread changes the
+//! [`Heads::spot`] and [`Spot::node`] may run while another thread changes the
 //! table. They only give hints to the processor; everything else needs the lock that owns the
 //! table, which `&self`/`&mut self` stand for.
 
@@ -48,7 +48,7 @@ mod heads;
 mod view;
 
 use heads::guess;
-pub use heads::{Heads, Spot};
+pub use heads::{Heads, NodeSpot, Spot};
 use view::{Pieces, Retired};
 
 /// Nodes a bucket holds before it needs a child.
@@ -269,6 +269,10 @@ fn node_ptr(word: u64) -> NonNull<u8> {
 }
 
 /// Hints the processor to load the cache line of an address, which may be any.
+///
+/// A hint about a page that no translation buffer holds is a page walk, and the processor is not done with the hint
+/// before the walk is. Only so many instructions may be under way behind it, so hints about several places stand together, in
+/// a loop that does nothing else: their walks go on at the same time.
 #[inline]
 pub fn prefetch(addr: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -120,7 +120,7 @@ fn a_table_of_many_buckets_has_no_chains() {
         for i in 0..2 * n {
             let hash = stdx::hash::hash64(&key(i));
             let pin = crate::epoch::pin();
-            heads.prefetch_bucket(0, hash, &pin).prefetch_node(hash);
+            heads.spot(0, hash, &pin).node(hash).prefetch();
             assert!(t.remove(hash, |e| e.key() == key(i)).is_some(), "{i}");
         }
         assert!(t.is_empty());

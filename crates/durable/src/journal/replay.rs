@@ -9,7 +9,7 @@ use commands::row::Traits;
 use engine::{Engine, Run, Table, replay_data};
 use persist::journal::segment::Change;
 use resp::{Args, Out, Proto, Reply, Span};
-use store::{Context, Db, Key};
+use store::{Context, Db, Key, NodeSpot, Spot};
 use stream::Commands;
 
 use super::scripts::{Replayer, Target};
@@ -39,6 +39,8 @@ pub(super) struct Player<'a> {
 /// Commands between two moments in which others may look at the keyspace: about a millisecond, against
 /// which locking every shard is little.
 const YIELD_EVERY: u64 = 4096;
+/// Commands whose keys are prefetched together.
+const AHEAD: usize = 32;
 
 struct Parsed {
     record: usize,
@@ -102,16 +104,12 @@ impl<'a> Player<'a> {
         self.spans.clear();
         self.owned.clear();
         self.parsed.clear();
-        let pin = store::epoch::pin();
         for (record, change) in changes.iter().enumerate() {
-            self.parse(record, change.payload, &pin).map_err(|why| (record, why))?;
+            self.parse(record, change.payload).map_err(|why| (record, why))?;
         }
         if self.parsed.len() > 1 {
-            for p in self.parsed.iter().filter(|p| p.hash != 0) {
-                self.engine.keyspace.prefetch_bucket(p.db, p.hash, &pin).prefetch_node(p.hash);
-            }
+            self.fetch_ahead();
         }
-        drop(pin);
         let Self { engine, cx, table, spans, parsed, owned, out, .. } = self;
         let mut db = Db::lock_all(&engine.keyspace, 0, cx);
         for p in parsed.iter() {
@@ -144,12 +142,24 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    fn parse(
-        &mut self,
-        record: usize,
-        payload: &[u8],
-        pin: &store::epoch::Guard,
-    ) -> Result<(), String> {
+    /// Prefetches the buckets of the parsed commands' keys, and then their entries, each in a loop of hints alone.
+    fn fetch_ahead(&self) {
+        let (ks, pin) = (&self.engine.keyspace, store::epoch::pin());
+        for group in self.parsed.chunks(AHEAD) {
+            let mut spots = [Spot::NONE; AHEAD];
+            for (spot, p) in spots.iter_mut().zip(group).filter(|(_, p)| p.hash != 0) {
+                *spot = ks.spot(p.db, p.hash, &pin);
+            }
+            spots.iter().for_each(|spot| spot.prefetch_bucket());
+            let mut nodes = [NodeSpot::NONE; AHEAD];
+            for ((node, spot), p) in nodes.iter_mut().zip(&spots).zip(group) {
+                *node = spot.node(p.hash);
+            }
+            nodes.iter().for_each(|node| node.prefetch());
+        }
+    }
+
+    fn parse(&mut self, record: usize, payload: &[u8]) -> Result<(), String> {
         let malformed = |_| "the record is malformed".to_owned();
         let mut commands = Commands::new(payload).map_err(malformed)?;
         loop {
@@ -183,7 +193,6 @@ impl<'a> Player<'a> {
             let mut hash = 0;
             if cmd.one_key {
                 hash = Key::new(&args[1]).hash;
-                self.engine.keyspace.prefetch_bucket(command.db, hash, pin);
             }
             self.parsed.push(Parsed {
                 record,

@@ -12,7 +12,7 @@ use commands::runs::{CommandRun, ParsedCommand, RunFunction};
 use observe::stats::bump;
 use observe::topkeys::Sample;
 use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
-use store::{Budget, Db, Key, Named, Spot};
+use store::{Budget, Db, Key, Named, NodeSpot, Spot};
 
 use super::{Batch, Next, Thread};
 use crate::attention::Attention;
@@ -41,7 +41,7 @@ const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is measured apart from its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
-/// Buckets that have been prefetched for a group: entries come next.
+/// Where a group's keys lie.
 struct Ahead<'p> {
     pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
@@ -107,15 +107,7 @@ impl Thread {
                 self.mono = engine.clock.monotonic_ns();
                 self.costs.parsed(self.group.len(), self.mono.saturating_sub(start));
             }
-            if self.group.len() > 1 || !self.hashes.is_empty() {
-                for (p, spot) in self.group.iter_mut().zip(&ahead.spots) {
-                    p.near = spot.prefetch_node(p.hash) as u8;
-                }
-                for hash in &self.hashes {
-                    let db = session.db;
-                    engine.keyspace.prefetch_bucket(db, *hash, &pin).prefetch_node(*hash);
-                }
-            }
+            self.fetch_ahead(engine, session.db, &ahead);
             drop(pin);
             if !self.group.is_empty()
                 && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
@@ -133,6 +125,30 @@ impl Thread {
                     return batch;
                 }
             }
+        }
+    }
+
+    /// Prefetches the buckets of a group's keys, and then their entries. Each loop of hints does nothing else: see
+    /// `data::table::prefetch`.
+    #[inline]
+    fn fetch_ahead(&mut self, engine: &Engine, db: usize, ahead: &Ahead<'_>) {
+        let count = self.group.len();
+        if count > 1 {
+            let spots = &ahead.spots[..count];
+            for spot in spots {
+                spot.prefetch_bucket();
+            }
+            let mut nodes = [NodeSpot::NONE; GROUP];
+            for ((p, spot), node) in self.group.iter_mut().zip(spots).zip(&mut nodes) {
+                *node = spot.node(p.hash);
+                p.near = node.slot as u8;
+            }
+            for node in &nodes[..count] {
+                node.prefetch();
+            }
+        }
+        for hash in &self.hashes {
+            engine.keyspace.spot(db, *hash, ahead.pin).node(*hash).prefetch();
         }
     }
 
@@ -270,7 +286,7 @@ impl Thread {
             };
             let hash = stdx::hash::hash64(key);
             if keyed {
-                *spot = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+                *spot = engine.keyspace.spot(db, hash, ahead.pin);
             }
             let first = self.spans.len() as u32;
             self.spans.extend_from_slice(&spans);
@@ -288,7 +304,7 @@ impl Thread {
         pos
     }
 
-    /// Looks a command up, decides whether it takes the fast path, and then prefetches its bucket. See
+    /// Looks a command up, decides whether it takes the fast path, and finds its bucket. See
     /// [`ParsedCommand`] for the result.
     fn classify(
         &mut self,
@@ -329,7 +345,7 @@ impl Thread {
                 for at in keys {
                     if let Some(key) = self.spans[first + at].bytes(input) {
                         let hash = stdx::hash::hash64(key);
-                        engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+                        engine.keyspace.spot(db, hash, ahead.pin).prefetch_bucket();
                         self.hashes.push(hash);
                     }
                 }
@@ -339,7 +355,7 @@ impl Thread {
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, id, 0) };
         let hash = stdx::hash::hash64(key);
         if cmd.one_key {
-            ahead.spots[self.group.len()] = engine.keyspace.prefetch_bucket(db, hash, ahead.pin);
+            ahead.spots[self.group.len()] = engine.keyspace.spot(db, hash, ahead.pin);
         }
         if !cmd.fast {
             return (NO_COMMAND, id, hash);

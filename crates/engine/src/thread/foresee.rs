@@ -70,7 +70,7 @@ impl Thread {
         let end = shape.parse(input, 0, &limits, &mut self.spans)?;
         let key = self.spans.get(1).and_then(|k| k.bytes(input))?;
         let hash = stdx::hash::hash64(key);
-        engine.keyspace.prefetch_bucket(session.db, hash, &pin);
+        engine.keyspace.spot(session.db, hash, &pin).prefetch_bucket();
         Some((hash, end))
     }
 
@@ -79,7 +79,7 @@ impl Thread {
     pub fn prefetch(&self, engine: &Engine, keys: impl Iterator<Item = (usize, u64)>) {
         let pin = store::epoch::pin();
         for (db, hash) in keys.filter(|(_, hash)| *hash != 0) {
-            engine.keyspace.prefetch_bucket(db, hash, &pin).prefetch_node(hash);
+            engine.keyspace.spot(db, hash, &pin).node(hash).prefetch();
         }
     }
 }
