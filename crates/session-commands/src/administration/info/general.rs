@@ -197,7 +197,7 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
     let syncs = primary.state() == "sync";
     s.put("master_sync_in_progress", u8::from(syncs));
     let offset = engine.replication.state().history.offset();
-    s.put("slave_read_repl_offset", offset);
+    s.put("slave_read_repl_offset", offset.max(primary.read()));
     s.put("slave_repl_offset", offset);
     if syncs {
         let (total, read) = primary.transfer();
