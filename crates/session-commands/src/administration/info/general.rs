@@ -51,6 +51,9 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     s.put("config_file", file.unwrap_or_default());
     s.put("worker_threads", engine.workers().len());
     s.put("io_threads_active", 0);
+    if let Some(ms) = Replicator::of(engine).leaving.left_ms(engine) {
+        s.put("shutdown_in_milliseconds", ms);
+    }
     listeners(call, s);
 }
 
