@@ -10,9 +10,10 @@ Parts (default: all):
   acks      SET at pipeline 1 with min-replicas-ack 1 against none
   failover  kill -9 of the primary to the first SET that another server acknowledges, by three Sentinels
 
-The primary has core 0, replicas and the client core 1, one worker thread each. In `full` the replica gives way to the
-client (SCHED_IDLE), which would wait for its core and not for the primary otherwise. CPU is read from the kernel's
-accounts of each thread; medians of runs in turn.
+The primary has core 0, replicas and the client core 1, one worker thread each. In `full` the replica and the client
+share their core as equals; with --gives-way the replica has what the client leaves (SCHED_IDLE), so that the latencies
+show the primary alone. CPU is read from the kernel's accounts of each thread; medians of runs in turn. In `failover` the
+primary is killed at moments that are spread over the period of the Sentinels' PINGs, the same ones for both servers.
 """
 
 import argparse
@@ -179,7 +180,7 @@ def full(args):
     for _ in range(max(1, args.reps // 2)):
         for name in ("redis", "apus"):
             limit = ("--client-output-buffer-limit", "replica 0 0 0")
-            replica = Server(name, args.apus, REPLICA, gives_way=True)
+            replica = Server(name, args.apus, REPLICA, gives_way=args.gives_way)
             with Server(name, args.apus, PRIMARY, *limit) as server, replica as behind:
                 server.drive("-P", 200, "-r", args.keys, "-n", 1000, "--fill")
                 load = ("-P", 1, "-r", args.keys, "--rate", 20_000, "--duration")
@@ -218,7 +219,7 @@ def acks(args):
 
 def failover(args):
     found = {}
-    for _ in range(args.reps):
+    for rep in range(args.reps):
         for name in ("redis", "apus"):
             with ExitStack() as stack:
                 a, b, c = (stack.enter_context(Server(name, args.apus, i % 2)) for i in range(3))
@@ -229,14 +230,17 @@ def failover(args):
                     s.ask("SENTINEL", "MONITOR", "m", "127.0.0.1", a.port, 2)
                     s.ask("SENTINEL", "SET", "m", "down-after-milliseconds", 1000)
                     s.ask("SENTINEL", "SET", "m", "failover-timeout", 10000)
-                time.sleep(12)  # Sentinels look for each other, and for replicas, every ten seconds.
+                # Sentinels look for each other, and for replicas, every ten seconds, and send PING every second.
+                time.sleep(12 + rep / args.reps)
                 a.process.kill()
                 began = time.monotonic()
                 while not any(r.ask("SET", "k", "v") == "OK" for r in (b, c)):
                     time.sleep(0.005)
                 found.setdefault(name, []).append(time.monotonic() - began)
     redis, apus = median(found["redis"]), median(found["apus"])
+    means = {name: statistics.mean(found[name]) for name in found}
     show("failover", f"redis {redis:.2f} s, apus {apus:.2f} s, {apus / redis:.2f}x; "
+         f"means {means['redis']:.2f} {means['apus']:.2f}; "
          f"{[round(x, 2) for x in found['redis']]} {[round(x, 2) for x in found['apus']]}")
 
 
@@ -248,6 +252,7 @@ def main():
     parser.add_argument("--apus", default="target/release/apus")
     parser.add_argument("--keys", type=int, default=5_000_000)
     parser.add_argument("--reps", type=int, default=3)
+    parser.add_argument("--gives-way", action="store_true")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
     args = parser.parse_args()

@@ -22,7 +22,7 @@ mod start;
 mod state;
 
 pub use loading::Loading;
-pub use request::{Shutdown, ShutdownHook, ShutdownRequest};
-pub use shutdown::{abort as abort_shutdown, ask_shutdown, begin_shutdown, shut_down};
+pub use request::{Ending, Shutdown, ShutdownHook, ShutdownRequest, WaitsHook};
+pub use shutdown::{abort as abort_shutdown, ask_shutdown, begin_shutdown, end, shut_down};
 pub use start::{load as load_at_start, replace_all};
 pub use state::Durable;

@@ -12,7 +12,7 @@ use config::{Id, SHUTDOWN_FORCE, SHUTDOWN_NOSAVE, SHUTDOWN_NOW, SHUTDOWN_SAVE};
 
 use engine::{Attention, Engine, Job, Message, Thread, ends, log};
 
-use crate::request::ShutdownRequest;
+use crate::request::{Ending, ShutdownRequest};
 use crate::state::Durable;
 use crate::{journal, snapshots};
 
@@ -22,9 +22,32 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The answer of SHUTDOWN when the server does not end.
 const FAILED: Fail = Fail::text("ERR Errors trying to SHUTDOWN. Check logs.");
 
-/// Saves as asked or configured, and ends the server. Called by a worker thread. On an error the
-/// server goes on.
+/// Ends the server, at once or when the replicas have everything. Called by a worker thread. On an error the server
+/// goes on.
+///
+/// # Errors
+/// The server ends already, or its data cannot be saved.
 pub fn shut_down(
+    engine: &Engine,
+    thread: &mut Thread,
+    request: ShutdownRequest,
+    manner: u8,
+) -> Result<Ending, Fail> {
+    let shutdown = &Durable::of(engine).shutdown;
+    let can = shutdown.hook.read().is_some();
+    if can && shutdown.waits.get().is_some_and(|waits| waits(engine, thread, request, manner)) {
+        return Ok(Ending::Waits);
+    }
+    end(engine, thread, request, manner)?;
+    Ok(Ending::Now)
+}
+
+/// Saves as asked or configured, and ends the server, whatever the replicas have. Called by a worker thread. On an error
+/// the server goes on.
+///
+/// # Errors
+/// As [`shut_down`].
+pub fn end(
     engine: &Engine,
     thread: &mut Thread,
     request: ShutdownRequest,
@@ -170,4 +193,5 @@ fn pause(engine: &Engine, thread: &Thread) {
     while (left.load(Acquire) > 0 || engine.runs_long_commands()) && started.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_micros(200));
     }
+    engine.await_stream(PATIENCE);
 }

@@ -284,7 +284,7 @@ impl Thread {
         if let Some(remark) = self.cx.remark.take() {
             crate::log!(engine.log, Warning, "{}", remark);
         }
-        self.worker.answer_error(engine, &fail, reply);
+        self.worker.answer_error_to(engine, session, Some(id), &fail, reply);
         true
     }
 
@@ -311,7 +311,7 @@ impl Thread {
         if let Some(id) = id {
             bump(&self.worker.stats.commands[usize::from(id)].rejected, 1);
         }
-        self.worker.answer_error(engine, fail, reply);
+        self.worker.answer_error_to(engine, session, id, fail, reply);
     }
 
     /// A browser was made to send an HTTP request here (cross-protocol scripting): its headers
@@ -376,10 +376,12 @@ pub(crate) fn is_allowed_with_queue(
 
 /// Whether CLIENT PAUSE holds this command back. A pause of everything holds back CLIENT UNPAUSE
 /// too, as in Redis: it ends by itself. Redis counts monitors among the replicas, which never wait.
-/// Here a command that ends scripts does not wait either, while a script is busy.
+/// Here a command that ends scripts does not wait either, while a script is busy. A primary's stream is
+/// held back before a batch of it begins.
 #[cold]
 fn paused(engine: &Engine, session: &Session, cmd: &Cmd, args: &Args<'_>) -> bool {
     if session.monitor
+        || session.from_primary
         || !engine.check_pause()
         || engine.is_busy() && cmd.traits.has(Traits::ENDS_SCRIPTS)
     {

@@ -4,6 +4,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use config::{Config, Id};
 use observe::costs::CostStats;
@@ -430,7 +431,7 @@ impl Engine {
     /// Resets all counters (CONFIG RESETSTAT). The peak of memory is not one, as in Redis.
     pub fn reset_stats(&self) {
         let syncs = &self.replication.counts;
-        for count in [&syncs.full, &syncs.partial, &syncs.refused] {
+        for count in [&syncs.full, &syncs.partial, &syncs.refused, &syncs.failed] {
             count.store(0, Relaxed);
         }
         for w in self.workers.read().iter() {
@@ -459,6 +460,18 @@ impl Engine {
             self.pause.until_ms.store(until, Relaxed);
             self.attention.set(Attention::PAUSE, true);
         }
+    }
+
+    /// Whether CLIENT PAUSE holds back what a primary sends: all of it, in either kind of pause. Asked with
+    /// `replication.applying` locked.
+    pub fn holds_stream_back(&self) -> bool {
+        self.attention.get() & Attention::PAUSE != 0 && self.check_pause()
+    }
+
+    /// Waits, behind the begin of a pause, until the batch of a primary's stream that is under way has ended; not longer
+    /// than `patience`. The calling thread has nothing locked.
+    pub fn await_stream(&self, patience: Duration) {
+        drop(self.replication.applying.try_lock_for(patience));
     }
 
     /// Ends a pause.

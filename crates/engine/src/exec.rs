@@ -686,6 +686,23 @@ impl Worker {
         reply.error(fail.bytes());
     }
 
+    /// The same for a command of `session`. If its primary sent the command, the data of the two differs.
+    #[cold]
+    pub(crate) fn answer_error_to(
+        &self,
+        engine: &Engine,
+        session: &Session,
+        command: Option<u16>,
+        fail: &Fail,
+        reply: &mut Reply<'_>,
+    ) {
+        if session.from_primary {
+            let name = command.map_or("<unknown>", |id| engine.table.get(id).row.name);
+            engine.note_divergence(&fail.0, name);
+        }
+        self.answer_error(engine, fail, reply);
+    }
+
     /// Counts an error reply that begins with this text.
     pub(crate) fn count_error(&self, engine: &Engine, text: &str) {
         engine.count_error(text);

@@ -1,6 +1,7 @@
 //! Where the engine and its threads are observed: what `observe` needs of them is filled in here.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use commands::row::Row;
 use config::Id;
@@ -15,6 +16,9 @@ use crate::engine::{Engine, Worker};
 use crate::process::{self, CpuTime};
 use crate::table::Cmd;
 use crate::thread::Thread;
+
+/// Characters of an error that the log shows.
+const ERROR_SHOWN: usize = 200;
 
 impl Thread {
     /// Monotonic nanoseconds before a read, if the batch that it may bring is timed.
@@ -110,6 +114,20 @@ impl Engine {
             );
             crate::log!(self.log, Warning, "Current errors code list: {}", known.join(", "));
         }
+    }
+
+    /// Counts and logs a command of a primary's stream that has failed here.
+    #[cold]
+    pub(crate) fn note_divergence(&self, error: &str, command: &str) {
+        self.replication.counts.failed.fetch_add(1, Relaxed);
+        let error: String = error.chars().take_while(|c| *c != '\n').take(ERROR_SHOWN).collect();
+        crate::log!(
+            self.log,
+            Warning,
+            "== CRITICAL == This replica is sending an error to its master: '{}' after processing the command '{}'",
+            error,
+            command
+        );
     }
 
     /// Keeps a command that took long in the slow log.

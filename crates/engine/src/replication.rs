@@ -67,6 +67,8 @@ pub struct Counts {
     pub partial: AtomicU64,
     /// Requests to go on that were refused.
     pub refused: AtomicU64,
+    /// Commands of a primary's stream that have failed here.
+    pub failed: AtomicU64,
 }
 
 /// See the module's text.

@@ -71,7 +71,7 @@ fn begin(
     let (without, replicas): (Vec<_>, Vec<_>) =
         replicas.into_iter().partition(|r| r.about.lock().exclude_data);
     for replica in without {
-        send_functions(engine, &replica);
+        send_functions(engine, thread, &replica);
     }
     if replicas.is_empty() {
         return;
@@ -281,32 +281,32 @@ impl Sink for Spool {
     }
 }
 
-/// Sends a copy that has functions only.
-fn send_functions(engine: &Engine, replica: &Arc<Replica>) {
-    let mut encoder = Encoder::new(false);
-    let mut bytes = Vec::new();
-    encoder.header(&mut bytes);
-    encoder.aux(&mut bytes, b"redis-ver", engine::COMPAT_VERSION.as_bytes());
-    if !replica.about.lock().exclude_functions {
-        for library in engine.function_codes() {
-            encoder.function(&mut bytes, &library.code);
-        }
-    }
-    encoder.end(&mut bytes);
-    let crc = rdb::crc64(0, &bytes);
-    encoder.checksum(&mut bytes, crc);
-    let (id, offset) = {
-        let state = engine.replication.state();
-        (state.history.id(), state.history.offset())
-    };
+/// Sends a copy that has functions at most, and the stream behind it to a replica that wants it.
+fn send_functions(engine: &Engine, thread: &mut Thread, replica: &Arc<Replica>) {
     let mark = mark(engine);
-    replica.about.lock().state = Some(State::SendBulk);
-    replica.payload.push_line(format!("+FULLRESYNC {id} {offset}\r\n").as_bytes());
-    replica.payload.push_line(b"$EOF:");
-    replica.payload.push_line(&mark);
-    replica.payload.push_line(b"\r\n");
+    let quiet = engine.replication.applying.lock();
+    let bytes = durable::load::within(engine, thread, |_| {
+        at_moment(engine, std::slice::from_ref(replica), Some(mark));
+        functions(engine, !replica.about.lock().exclude_functions)
+    });
+    drop(quiet);
     replica.payload.push_line(&bytes);
     replica.payload.push_line(&mark);
     replica.payload.end();
     engine.feed_now();
+}
+
+/// A copy that has all functions, or nothing.
+fn functions(engine: &Engine, all: bool) -> Vec<u8> {
+    let mut encoder = Encoder::new(false);
+    let mut bytes = Vec::new();
+    encoder.header(&mut bytes);
+    encoder.aux(&mut bytes, b"redis-ver", engine::COMPAT_VERSION.as_bytes());
+    for library in engine.function_codes().iter().filter(|_| all) {
+        encoder.function(&mut bytes, &library.code);
+    }
+    encoder.end(&mut bytes);
+    let crc = rdb::crc64(0, &bytes);
+    encoder.checksum(&mut bytes, crc);
+    bytes
 }

@@ -12,11 +12,13 @@
 //! - [`replicas`]: the connections of replicas, what they have acknowledged, the clients in WAIT.
 //! - [`full`]: full copies, one snapshot for all replicas that wait for one.
 //! - [`failover`]: the command FAILOVER.
+//! - [`leaving`]: the end of the server, which waits for the replicas.
 //! - [`link`]: the thread that follows a primary.
 
 pub mod failover;
 pub mod full;
 pub mod guard;
+pub mod leaving;
 pub mod link;
 pub mod pause;
 mod payload;

@@ -19,6 +19,10 @@ pub fn replica_of(engine: &Engine, thread: &mut Thread, host: &str, port: u16) -
     }
     note_option(engine, &format!("{host} {port}"));
     let host = host.to_owned();
+    if thread.in_transaction {
+        // The commands behind this one see it.
+        following.announce(engine, host.clone(), port);
+    }
     outside_transactions(engine, thread, move |engine, thread| {
         follow(engine, thread, &host, port, |_| true);
     });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use engine::Engine;
 
 use crate::failover::Failover;
+use crate::leaving::plan::Leaving;
 use crate::link::Following;
 use crate::pause::Pauses;
 use crate::replicas::Registry;
@@ -18,6 +19,8 @@ pub struct Replicator {
     pub following: Following,
     /// FAILOVER.
     pub failover: Failover,
+    /// A shutdown that waits for the replicas.
+    pub leaving: Leaving,
     /// DEBUG REPL-PAUSE.
     pub pauses: Pauses,
 }

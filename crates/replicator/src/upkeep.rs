@@ -9,6 +9,7 @@ use replication::serve::State;
 
 use crate::failover;
 use crate::full;
+use crate::leaving;
 use crate::role;
 use crate::state::Replicator;
 
@@ -18,6 +19,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     full::begin_if_due(engine, thread, registry);
     registry.acknowledged(engine, thread);
     failover::upkeep(engine, thread);
+    leaving::upkeep(engine, thread);
     role::look(engine, thread);
     role::follow_config(engine);
     let now = engine.clock.wall_ms() as i64;

@@ -248,6 +248,8 @@ fn install_hooks(handle: &Arc<Handle>) {
             h.stop();
         }
     }));
+    // Another handle of this engine has set the same.
+    let _ = Durable::of(engine).shutdown.waits.set(replicator::leaving::waits);
     let weak = Arc::downgrade(handle);
     *engine.on_config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
         Some(h) => h.reconfigure(id, config),

@@ -2,9 +2,10 @@
 
 import re
 import subprocess
+import tempfile
 import unittest
 
-from harness.server import Server, encode
+from harness.server import Server, encode, wait_until
 
 PATIENCE_S = 300
 
@@ -12,7 +13,7 @@ PATIENCE_S = 300
 class RedisCli(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server()
+        cls.server = Server("--repl-diskless-sync-delay", 0)
         cls.addClassCleanup(cls.server.close)
 
     def setUp(self):
@@ -50,6 +51,40 @@ class RedisCli(unittest.TestCase):
         self.assertEqual(self.cli("-n", "3", "DBSIZE"), "0\n")
         self.assertEqual(self.cli("-x", "SET", "in", stdin=b"from\0stdin"), "OK\n")
         self.assertEqual(self.cli("STRLEN", "in"), "10\n")
+
+    def copy(self, option):
+        """What another server loads from the file that `redis-cli` has written as a replica: keys and libraries."""
+        with tempfile.TemporaryDirectory() as directory:
+            command = ["redis-cli", "-p", str(self.server.port), option, f"{directory}/copy.rdb"]
+            done = subprocess.run(command, capture_output=True, timeout=PATIENCE_S)
+            self.assertEqual(done.returncode, 0, done)
+            with Server("--dir", directory, "--dbfilename", "copy.rdb") as loaded:
+                cli = ("redis-cli", "-p", loaded.port)
+                return self.run_tool(*cli, "DBSIZE"), self.run_tool(*cli, "FUNCTION", "LIST")
+
+    def test_it_takes_a_copy_as_a_replica(self):
+        self.fill(1000)
+        code = "#!lua name=mylib\nredis.register_function('f', function() return 1 end)"
+        self.assertEqual(self.cli("FUNCTION", "LOAD", "REPLACE", code), "mylib\n")
+        self.addCleanup(self.cli, "FUNCTION", "FLUSH")
+        keys, libraries = self.copy("--rdb")
+        self.assertEqual(keys, "1000\n")
+        self.assertIn("mylib", libraries)
+        keys, libraries = self.copy("--functions-rdb")
+        self.assertEqual(keys, "0\n")
+        self.assertIn("mylib", libraries)
+
+    def test_it_shows_the_stream_as_a_replica(self):
+        self.fill(10)
+        command = ["redis-cli", "-p", str(self.server.port), "--replica"]
+        shows = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(shows.stdout.close)
+        self.addCleanup(shows.wait)
+        self.addCleanup(shows.kill)
+        wait_until(lambda: "state=online" in self.cli("INFO", "replication"), "it has the copy")
+        self.cli("SET", "shown", "yes")
+        lines = iter(shows.stdout.readline, b"")
+        self.assertTrue(any(b'"shown","yes"' in line for line in lines))
 
     def test_errors(self):
         text = "ERR wrong number of arguments for 'get' command\n"

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from harness.replication import REDIS, Client, Redis, caught_up, everything
+from harness.replication import REDIS, Client, Error, Redis, caught_up, everything
 from harness.server import Server, beyond_redis, encode, wait_until
 
 
@@ -224,6 +224,18 @@ class Primary(unittest.TestCase):
             self.follow(p, r)
             c("SET", "k", "v")
             self.assertEqual(c("WAITAOF", 0, 1, 100), [1, 0])
+
+    def test_waitaof_ends_when_there_is_no_journal_any_more(self):
+        options = ["--repl-diskless-sync-delay", 0, "--appendonly", "yes"]
+        with Server(*options) as p, Redis() as r, Client(p.port) as c, Client(p.port) as other:
+            self.follow(p, r)
+            c("SET", "k", "v")
+            # The replica has no journal, so this waits for ever.
+            c.send(encode("WAITAOF", 1, 1, 0))
+            wait_until(lambda: other.info("clients")["blocked_clients"] == "1", "it waits")
+            self.assertEqual(other("CONFIG", "SET", "appendonly", "no"), b"OK")
+            text = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
+            self.assertEqual(c.reply(), Error(text))
 
     def test_the_journal_does_not_mind(self):
         options = ["--repl-diskless-sync-delay", 0, "--appendonly", "yes"]

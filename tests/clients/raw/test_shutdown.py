@@ -1,5 +1,6 @@
 """The ways a server ends."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -8,6 +9,7 @@ import threading
 import time
 import unittest
 
+from harness.replication import Client, Error, caught_up
 from harness.server import REFERENCE, Server, beyond_redis, encode, wait_until
 
 # Sets two keys; between them it works for longer than the time after which a script is slow.
@@ -261,3 +263,97 @@ class Scripts(unittest.TestCase):
                         self.assertIn(values.pop() - acknowledged[i], (0, 1))
                     # What follows goes on from there.
                     acknowledged = [value + 1 for value in acknowledged]
+
+
+class Replicas(unittest.TestCase):
+    """A primary that ends waits until its replicas have everything."""
+
+    # More than sockets keep, so that it has not left the primary when that is asked to end.
+    LARGE = b"x" * (16 << 20)
+
+    @contextlib.contextmanager
+    def behind(self, timeout_s):
+        """A primary and a replica that has stopped before the last change."""
+        quick = ("--repl-diskless-sync-delay", 0, "--client-output-buffer-limit", "replica 0 0 0")
+        with Server(*quick, "--shutdown-timeout", timeout_s) as primary, Server() as replica:
+            with Client(primary.port) as p, Client(replica.port) as r:
+                r("REPLICAOF", "127.0.0.1", primary.port)
+                wait_until(lambda: caught_up(primary.port, replica.port), "it follows")
+                replica.process.send_signal(signal.SIGSTOP)
+                p("SET", "large", self.LARGE)
+                p("SET", "last", "1")
+                try:
+                    yield primary, replica, p, r
+                finally:
+                    replica.process.send_signal(signal.SIGCONT)
+
+    def begin(self, primary, p, how):
+        """The client that waits in SHUTDOWN, if one does."""
+        asks = None
+        if how == "command":
+            asks = Client(primary.port)
+            self.addCleanup(asks.close)
+            asks.send(encode("SHUTDOWN", "NOSAVE"))
+        else:
+            primary.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: int(p.info("server").get("shutdown_in_milliseconds", 0)) > 0, "it waits")
+        return asks
+
+    def test_it_waits_until_they_have_everything(self):
+        for how in ("command", "signal"):
+            with self.subTest(how), self.behind(3600) as (primary, replica, p, r):
+                self.begin(primary, p, how)
+                # Writes wait, too: this one never runs.
+                with Client(primary.port) as writer:
+                    writer.send(encode("SET", "late", "1"))
+                    self.assertEqual(p("GET", "late"), None)
+                    replica.process.send_signal(signal.SIGCONT)
+                    self.assertEqual(primary.wait(), 0)
+                    self.assertTrue(writer.is_closed())
+                wait_until(lambda: r("GET", "last") == b"1", "the last change is there")
+                self.assertEqual(r("STRLEN", "large"), len(self.LARGE))
+                self.assertEqual(r("EXISTS", "late"), 0)
+                primary.wait_for_log("1 of 1 replicas are in sync when shutting down.")
+
+    def test_it_does_not_wait_for_ever(self):
+        with self.behind(1) as (primary, _, p, _r):
+            primary.process.send_signal(signal.SIGTERM)
+            self.assertEqual(primary.wait(), 0)
+            primary.wait_for_log("0 of 1 replicas are in sync when shutting down.")
+            primary.wait_for_log("Lagging replica 127.0.0.1:")
+
+    @beyond_redis
+    def test_it_does_not_wait_when_it_is_told_so(self):
+        for first in (False, True):
+            with self.subTest(waits_first=first), self.behind(3600) as (primary, _, p, _r):
+                if first:
+                    self.begin(primary, p, "signal")
+                p.send(encode("SHUTDOWN", "NOSAVE", "NOW"))
+                self.assertEqual(primary.wait(), 0)
+
+    def test_it_is_given_up(self):
+        for how in ("command", "signal"):
+            with self.subTest(how), self.behind(3600) as (primary, replica, p, r):
+                asks = [self.begin(primary, p, how)]
+                if how == "command":
+                    asks.append(Client(primary.port))
+                    self.addCleanup(asks[1].close)
+                    asks[1].send(encode("SHUTDOWN", "NOSAVE"))
+                    wait_until(lambda: p.info("clients")["blocked_clients"] == "2", "both wait")
+                self.assertEqual(p("SHUTDOWN", "ABORT"), b"OK")
+                for c in asks:
+                    text = "ERR Errors trying to SHUTDOWN. Check logs."
+                    self.assertTrue(c is None or c.reply() == Error(text))
+                self.assertEqual(p("SHUTDOWN", "ABORT"), Error("ERR No shutdown in progress."))
+                self.assertNotIn("shutdown_in_milliseconds", p.info("server"))
+                self.assertEqual(p("SET", "last", "2"), b"OK")
+                replica.process.send_signal(signal.SIGCONT)
+                wait_until(lambda: r("GET", "last") == b"2", "everything goes on")
+
+    def test_one_that_has_everything_delays_nothing(self):
+        with Server("--shutdown-timeout", 3600, "--repl-diskless-sync-delay", 0) as primary:
+            with Server() as replica, Client(replica.port) as r:
+                r("REPLICAOF", "127.0.0.1", primary.port)
+                wait_until(lambda: caught_up(primary.port, replica.port), "it follows")
+                primary.process.send_signal(signal.SIGTERM)
+                self.assertEqual(primary.wait(), 0)

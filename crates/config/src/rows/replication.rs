@@ -71,7 +71,7 @@ SentinelLeaseQuorum: "sentinel-lease-quorum", [], Int(0, 64), "0", RUNTIME, Effe
     "The quorum in the Sentinels' configuration; 0 is a majority.";
 SentinelLeaseReads: "sentinel-lease-reads", [], Bool, "no", RUNTIME, Effective,
     "Answers reads without the lease, and before replicas have what was read.";
-ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Accepted(NO_REPLICATION),
-    "Seconds a shutdown waits for replicas to catch up.";
+ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Effective,
+    "Seconds that a shutdown waits at most until the replicas have everything; 0 does not wait.";
     } } };
 }

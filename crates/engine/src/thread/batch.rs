@@ -606,7 +606,7 @@ impl Thread {
             n += 1;
             if let Err(fail) = outcome {
                 bump(&self.worker.stats.commands[usize::from(p.id)].failed, 1);
-                self.worker.answer_error(engine, &fail, &mut reply);
+                self.worker.answer_error_to(engine, session, Some(p.id), &fail, &mut reply);
             }
             if !db.cx.ready.is_empty() {
                 // Waiters for the keys that this command has changed come before the next command, and

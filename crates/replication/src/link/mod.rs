@@ -326,6 +326,11 @@ impl Link {
         self.settings.timeout_ms
     }
 
+    /// `repl-timeout` is another from now on.
+    pub fn set_timeout_ms(&mut self, timeout_ms: u64) {
+        self.settings.timeout_ms = timeout_ms;
+    }
+
     /// The replica was busy with what the primary has sent, and did not read.
     pub fn was_busy(&mut self, now_ms: u64) {
         self.heard_ms = now_ms;

@@ -17,7 +17,7 @@ use engine::{Engine, Wire, log};
 use replication::ReplId;
 use replication::link::{Channel, Link, Settings};
 
-use super::follower::{Follower, dial, read, write_out};
+use super::follower::{Follower, dial, read, timeout_ms, write_out};
 use super::reports::Reports;
 use super::{INPUT, Primary, TICK};
 use crate::pause::{self, Point};
@@ -183,6 +183,7 @@ fn hold(
         link.receive(&input[..n], now, &mut |e| reports.take(engine, e));
         primary.holds(reports.stream.len() as u64);
     }
+    link.set_timeout_ms(timeout_ms(engine));
     link.tick(engine.clock.wall_ms(), &mut |e| reports.take(engine, e));
 }
 
@@ -224,6 +225,7 @@ impl Fetch<'_> {
             if let Some(why) = reports.trouble.take() {
                 return Err(why);
             }
+            link.set_timeout_ms(timeout_ms(engine));
             link.tick(now, &mut |e| reports.take(engine, e));
             *primary.transfer.lock() = link.transfer();
             if reports.failed {

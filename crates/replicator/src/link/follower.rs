@@ -10,6 +10,7 @@ use replication::ReplId;
 use replication::link::{Link, Settings};
 
 use super::reports::Reports;
+use super::stream::held_max;
 use super::{CONNECTING, INPUT, Primary, TICK};
 use crate::guard::{Guard, needs_grant};
 use crate::replicas::Registry;
@@ -67,7 +68,7 @@ impl Follower<'_> {
             password: word(Id::Masterauth),
             port,
             announce_ip: word(Id::ReplicaAnnounceIp),
-            timeout_ms: c.int(Id::ReplTimeout).max(1) as u64 * 1000,
+            timeout_ms: timeout_ms(self.engine),
             resume: self
                 .begin_anew
                 .is_none()
@@ -97,10 +98,18 @@ impl Follower<'_> {
         let mut input = vec![0; INPUT];
         while !self.stops() && !reports.failed {
             self.send(&mut *wire, &mut link, &mut reports);
-            let n = read(engine, &mut *wire, &mut input, &mut link, &mut reports);
-            if n > 0 {
-                primary.heard_ms.store(self.now() as i64, Relaxed);
-                self.receive(&input[..n], &mut *wire, &mut link, &mut reports);
+            if engine.holds_stream_back() && reports.stream.len() as u64 >= held_max(&engine.config)
+            {
+                // The rest waits at the primary.
+                std::thread::sleep(TICK);
+                link.was_busy(self.now());
+            } else {
+                let n = read(engine, &mut *wire, &mut input, &mut link, &mut reports);
+                if n > 0 {
+                    primary.heard_ms.store(self.now() as i64, Relaxed);
+                    self.receive(&input[..n], &mut *wire, &mut link, &mut reports);
+                    primary.read.store(link.offset(), Relaxed);
+                }
             }
             if let Err(why) = self.execute(&mut link, &mut reports) {
                 link.fail(why, &mut |e| reports.take(engine, e));
@@ -110,6 +119,7 @@ impl Follower<'_> {
                 self.send(&mut *wire, &mut link, &mut reports);
                 self.note_synced(&mut link);
             }
+            link.set_timeout_ms(timeout_ms(engine));
             link.tick(self.now(), &mut |e| reports.take(engine, e));
             *primary.state.lock() = link.role_state();
             *primary.transfer.lock() = link.transfer();
@@ -174,6 +184,11 @@ impl Follower<'_> {
         self.primary.up.store(true, Relaxed);
         note_link(self.engine, true);
     }
+}
+
+/// `repl-timeout`, in milliseconds.
+pub(super) fn timeout_ms(engine: &Engine) -> u64 {
+    engine.config.int(Id::ReplTimeout).max(1) as u64 * 1000
 }
 
 /// Writes what the link has to say, as far as the connection takes it.

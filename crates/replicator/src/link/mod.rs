@@ -70,6 +70,8 @@ pub struct Primary {
     down_since_ms: AtomicI64,
     /// Bytes of the copy that arrives, in all (0: not known) and so far.
     transfer: Mutex<(u64, u64)>,
+    /// Up to which offset the stream has arrived; -1: it has not.
+    read: AtomicI64,
     /// Bytes of the stream that wait for a copy to be loaded, and the most that ever did.
     held: AtomicU64,
     held_most: AtomicU64,
@@ -88,6 +90,7 @@ impl Primary {
             heard_ms: AtomicI64::new(0),
             down_since_ms: AtomicI64::new(0),
             transfer: Mutex::default(),
+            read: AtomicI64::new(-1),
             held: AtomicU64::new(0),
             held_most: AtomicU64::new(0),
         }
@@ -116,6 +119,11 @@ impl Primary {
     /// Bytes of the copy that arrives: in all, as far as that is known, and so far.
     pub fn transfer(&self) -> (u64, u64) {
         *self.transfer.lock()
+    }
+
+    /// Up to which offset the stream has arrived, if that is more than what was executed.
+    pub fn read(&self) -> i64 {
+        if self.is_up() { self.read.load(Relaxed) } else { -1 }
     }
 
     /// Bytes of the stream that wait for the copy on the second connection, and the most that have waited for one.
@@ -170,6 +178,16 @@ impl Following {
     /// Names a primary that is followed later.
     pub(crate) fn expect(&self, engine: &Engine, host: String, port: u16) {
         *self.present.lock() = Some((Arc::new(Primary::new(engine, host, port)), None));
+    }
+
+    /// Names the primary that is followed when the transaction is over which says so. The one before is followed no more.
+    pub(crate) fn announce(&self, engine: &Engine, host: String, port: u16) {
+        let mut present = self.present.lock();
+        let thread = present.take().and_then(|(primary, thread)| {
+            primary.stops.store(true, Relaxed);
+            thread
+        });
+        *present = Some((Arc::new(Primary::new(engine, host, port)), thread));
     }
 
     /// Begins to follow a primary, once the thread that followed another has ended.

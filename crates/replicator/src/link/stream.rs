@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use config::{Appendfsync, ClientClass, Config, Id};
-use engine::{Next, log};
+use engine::Next;
 use parking_lot::MutexGuard;
 use replication::link::{Link, State};
 use resp::{Out, Parser};
@@ -16,7 +16,7 @@ use super::{DISK, TICK};
 /// Bytes that are held of a command or a transaction that is not whole: the most that a client may send without
 /// ending one, or what a primary with the same configuration keeps for a replica, whichever is more. A script may
 /// write more than that in one piece, so it can be raised.
-fn held_max(config: &Config) -> u64 {
+pub(super) fn held_max(config: &Config) -> u64 {
     let kept = config.output_limits(ClientClass::Replica).hard;
     config.bytes(Id::ClientQueryBufferLimit).max(kept)
 }
@@ -29,13 +29,13 @@ impl<'a> Follower<'a> {
         self.engine.replication.set_stream_db(self.session.db);
     }
 
-    /// Executes the whole commands of the stream.
+    /// Executes the whole commands of the stream. While CLIENT PAUSE is on they stay where they are.
     pub(super) fn execute(
         &mut self,
         link: &mut Link,
         Reports { stream, scan, .. }: &mut Reports,
     ) -> Result<(), String> {
-        if link.state() != State::Stream || stream.is_empty() {
+        if link.state() != State::Stream || stream.is_empty() || self.engine.holds_stream_back() {
             return Ok(());
         }
         let malformed = |_| "The stream of MASTER is malformed".to_owned();
@@ -54,6 +54,9 @@ impl<'a> Follower<'a> {
         }
         let engine = self.engine;
         let Some(applying) = self.lock_applying() else { return Ok(()) };
+        if engine.holds_stream_back() {
+            return Ok(());
+        }
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
         self.guard().heard(engine);
@@ -129,29 +132,15 @@ impl<'a> Follower<'a> {
         self.thread.cx.set_timeless(true, engine.clock.wall_ms() as i64);
         let mut parser = Parser::default();
         let mut out = Out::default();
-        let errors = self.thread.worker().stats.error_replies.load(Relaxed);
         let mut at = 0;
         let mut outcome = Ok(());
         while at < input.len() || self.session.deferred.is_some() {
             let batch = self.thread.run(engine, self.session, &mut parser, &input[at..], &mut out);
             at += batch.consumed;
-            let first_error = out.buf.starts_with(b"-").then(|| out.buf.clone());
             out.clear();
-            if self.thread.worker().stats.error_replies.load(Relaxed) > errors
-                && let Some(line) = first_error
-            {
-                let text = String::from_utf8_lossy(&line[1..line.len().min(200)]).into_owned();
-                let text = text.lines().next().unwrap_or_default().to_owned();
-                log!(
-                    engine.log,
-                    Warning,
-                    "== CRITICAL == This replica is sending an error to its master: '{}'",
-                    text
-                );
-            }
             match batch.next {
                 Next::Read | Next::Flush => {}
-                // A pause, or shards that a long command has locked.
+                // Shards that a long command has locked.
                 Next::Wait => std::thread::sleep(Duration::from_millis(1)),
                 Next::Close if self.session.client.closing.load(Relaxed) => break,
                 Next::ReadBig | Next::Block | Next::Close => {

@@ -42,10 +42,14 @@ impl Registry {
             return;
         }
         let mut waiting = self.waiting.lock();
-        let mut due = Vec::new();
+        let (mut due, mut vain) = (Vec::new(), Vec::new());
         waiting.retain(|w| {
             if Arc::strong_count(&w.waiter) == 1 {
                 // Its time is over, or its connection is.
+                return false;
+            }
+            if w.aof.is_some_and(|own| own.wanted) && !engine.journal.is_on() {
+                vain.push(Arc::clone(&w.waiter));
                 return false;
             }
             let have = self.have(w.offset, w.aof.is_some());
@@ -60,6 +64,11 @@ impl Registry {
         });
         self.any_waiting.store(!waiting.is_empty(), Relaxed);
         drop(waiting);
+        for waiter in vain {
+            let off = durable::journal::OFF;
+            let bytes = format!("-{}\r\n", off.0).into_bytes();
+            thread.answer_waiter(engine, &waiter, bytes, Some(&off));
+        }
         for (waiter, here, have) in due {
             let bytes = match here {
                 Some(here) => format!("*2\r\n:{here}\r\n:{have}\r\n"),

@@ -2,12 +2,16 @@
 
 use commands::row::{Flags, Group, Row, Scope, Traits};
 use commands::{Fail, Outcome};
-use durable::ShutdownRequest;
+use durable::{Ending, ShutdownRequest};
 use engine::Engine;
 use engine::ends;
 use engine::log;
 use engine::{Call, Client, SessionCommand, Stuck};
+use replicator::{Replicator, leaving};
 use resp::{Args, Reply};
+use store::Empty;
+
+use super::wait::wait;
 
 pub(crate) static SHUTDOWN: SessionCommand = super::command(
     Row {
@@ -38,15 +42,24 @@ pub(crate) static SHUTDOWN: SessionCommand = super::command(
 fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let engine = call.engine;
     let Some(request) = read(args)? else {
-        durable::abort_shutdown(engine)?;
+        if !leaving::abort(engine, call.thread) {
+            durable::abort_shutdown(engine)?;
+        }
         reply.ok();
         return Ok(());
     };
     refuse_while_busy(engine, request)?;
     log!(engine.log, Notice, "User requested shutdown...");
-    durable::shut_down(engine, call.thread, request, manner(request))?;
     // No reply: the closed connection is the answer.
-    call.session.closing = true;
+    match durable::shut_down(engine, call.thread, request, manner(request))? {
+        Ending::Now => call.session.closing = true,
+        Ending::Waits => {
+            wait(call, None, Empty::Ok, reply);
+            call.thread.on_wait = Some(Box::new(|engine, client| {
+                Replicator::of(engine).leaving.join(client);
+            }));
+        }
+    }
     Ok(())
 }
 

@@ -165,7 +165,12 @@ fn deadline(call: &Call<'_>, args: &Args<'_>, i: usize) -> Result<Option<i64>, F
 }
 
 /// Waits for nothing but the time, or answers at once where nothing may wait.
-fn wait(call: &mut Call<'_>, deadline: Option<i64>, empty: Empty, reply: &mut Reply<'_>) {
+pub(super) fn wait(
+    call: &mut Call<'_>,
+    deadline: Option<i64>,
+    empty: Empty,
+    reply: &mut Reply<'_>,
+) {
     let cx = &mut call.thread.cx;
     if cx.may_block {
         let (kind, errors, args) = (Kind::String, false, None);

@@ -125,6 +125,7 @@ fn act(call: &mut Call<'_>, word: &str, args: &mut Args<'_>) -> Outcome {
         ("set-disable-deny-scripts", 3) => {
             engine.scripts.allow_all.store(switch(args, 2), Relaxed);
         }
+        ("replicate", 3..) => replicate(call, &args.to_slices(2)),
         ("repl-pause", 3) if pauses_replication(engine, &args[2]) => {}
         ("reload", _) => reload(call, args)?,
         ("loadaof", 2) => {
@@ -152,6 +153,20 @@ fn log_listpack(call: &mut Call<'_>, key: &[u8]) -> Outcome {
     let (elements, bytes) = found.ok_or(Fail::text("ERR Not a listpack encoded object."))?;
     log!(call.engine.log, Warning, "DEBUG LISTPACK: {} elements, {} bytes", elements, bytes);
     Ok(())
+}
+
+/// DEBUG REPLICATE: sends a command to the replicas alone. On a replica the stream is its primary's.
+fn replicate(call: &Call<'_>, words: &[&[u8]]) {
+    let engine = call.engine;
+    if engine.is_replica() || !engine.replication.renders() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    replication::render::push_command(&mut bytes, words);
+    // Behind what this thread has committed.
+    engine.render_changes(call.thread.worker());
+    engine.replication.state().append(&bytes);
+    engine.feed_now();
 }
 
 /// DEBUG REPL-PAUSE: has the process stop itself at a point of full copies. Returns whether there is such a point.
@@ -236,6 +251,8 @@ const HELP: &[&str] = &[
     "    in the place of keys that are there (MERGE).",
     "REPL-PAUSE <clear|after-fork|before-rdb-channel|on-streaming-repl-buf>",
     "    Stops the process (SIGSTOP) at this point of a full copy, until it gets SIGCONT.",
+    "REPLICATE <command> [<arg> ...]",
+    "    Sends the command to the replicas, and does not execute it.",
     "REPLYBUFFER PEAK-RESET-TIME <never|reset|ms>",
     "REPLYBUFFER RESIZING <0|1>",
     "    Has no effect: replies share one buffer per thread.",

@@ -51,6 +51,9 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     s.put("config_file", file.unwrap_or_default());
     s.put("worker_threads", engine.workers().len());
     s.put("io_threads_active", 0);
+    if let Some(ms) = Replicator::of(engine).leaving.left_ms(engine) {
+        s.put("shutdown_in_milliseconds", ms);
+    }
     listeners(call, s);
 }
 
@@ -197,7 +200,7 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
     let syncs = primary.state() == "sync";
     s.put("master_sync_in_progress", u8::from(syncs));
     let offset = engine.replication.state().history.offset();
-    s.put("slave_read_repl_offset", offset);
+    s.put("slave_read_repl_offset", offset.max(primary.read()));
     s.put("slave_repl_offset", offset);
     if syncs {
         let (total, read) = primary.transfer();

@@ -60,7 +60,7 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("tracking_total_keys", engine.tracking.keys());
     s.put("tracking_total_items", engine.tracking.items());
     s.put("tracking_total_prefixes", engine.tracking.prefixes());
-    s.put("unexpected_error_replies", 0);
+    s.put("unexpected_error_replies", engine.replication.counts.failed.load(Relaxed));
     s.put("total_error_replies", t.error_replies);
     s.put("dump_payload_sanitizations", 0);
     s.put("total_reads_processed", t.reads_processed);

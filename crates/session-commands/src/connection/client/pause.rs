@@ -1,11 +1,16 @@
 //! CLIENT PAUSE and CLIENT UNPAUSE: <https://redis.io/docs/latest/commands/client-pause/>
 
+use std::time::Duration;
+
 use commands::row::{Flags, Row};
 use commands::{Fail, Outcome};
 use resp::{Args, Reply};
 
 use super::{BASE, COMMON, sub, usage};
 use engine::{Call, SessionCommand};
+
+/// The longest wait for the end of a batch of a primary's stream.
+const BATCH: Duration = Duration::from_secs(1);
 
 pub(super) static PAUSE: SessionCommand = sub(
     Row {
@@ -85,6 +90,10 @@ fn pause(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Out
     let until =
         call.thread.cx.now.checked_add(ms).ok_or(Fail::text("ERR timeout is out of range"))?;
     call.engine.extend_pause(if ms == 0 { 0 } else { until }, writes_only);
+    // The stream may wait for shards that a transaction has locked.
+    if call.engine.is_replica() && !call.thread.in_transaction {
+        call.engine.await_stream(BATCH);
+    }
     reply.ok();
     Ok(())
 }
