@@ -125,10 +125,12 @@ impl<'a> Db<'a> {
     }
 
     /// A view with nothing locked, for commands that go through the shards one after the other.
+    #[inline]
     pub fn unlocked(ks: &'a Keyspace, index: usize, cx: &'a mut Context) -> Self {
         Self::over(ks.lock(Held::None, &cx.solo, &cx.hold), index, cx)
     }
 
+    #[inline]
     fn over(locked: Locked<'a>, index: usize, cx: &'a mut Context) -> Self {
         cx.effects.observe(locked.ks().interest());
         Self { locked, index, cx, hint: (std::ptr::null(), 0, 0), first: 0, near: 0 }
