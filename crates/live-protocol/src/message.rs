@@ -155,7 +155,7 @@ impl SubscribeResult {
         w.uint(2, "ttl", self.ttl.into());
         w.flag(3, "recoverable", self.recoverable);
         w.text(6, "epoch", &self.epoch);
-        self.publications.write(w, 7, "publications");
+        self.publications.write(w);
         w.flag(8, "recovered", self.recovered);
         w.uint(9, "offset", self.offset);
         w.flag(10, "positioned", self.positioned);

@@ -37,8 +37,8 @@ impl Deref for Publications {
 }
 
 impl Publications {
-    /// Writes them as a field; without any there is none.
-    pub(crate) fn write(&self, w: &mut Writer<'_>, field: u32, name: &str) {
+    /// Writes them as the field of the reply to subscribe; without any there is none.
+    pub(crate) fn write(&self, w: &mut Writer<'_>) {
         let Some(shared) = &self.0 else { return };
         let (form, made) = match w.is_json() {
             true => (Form::Json, &shared.json),
@@ -46,7 +46,9 @@ impl Publications {
         };
         w.made(made.get_or_init(|| {
             let mut out = Vec::new();
-            Writer::fields(&mut out, form, |w| w.list(field, name, &shared.all, |w, p| p.write(w)));
+            Writer::fields(&mut out, form, |w| {
+                w.list(7, "publications", &shared.all, |w, p| p.write(w))
+            });
             out.into()
         }));
     }
