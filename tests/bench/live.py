@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Live channels against a node built on centrifuge with its memory engine: the rows of the table in docs/live.md.
 
-usage: live.py [--apus PATH] [--node PATH] [--seconds S] [--reps N] [ROW…]   (all rows without one)
+usage: live.py [--apus PATH] [--node PATH] [--floor] [--seconds S] [--reps N] [ROW…]   (all rows without one)
 
 Rows: fanout latency history channels api connect memory many storm resp
 
 Servers run on core 0, each with one thread (GOMAXPROCS=1), the load on core 1. The servers of a row are driven one after
 another in short runs that alternate, and medians are reported. The node is tests/clients/go/centrifuge/node; without
---node it is built, which needs Go.
+--node it is built, which needs Go. With --floor the rows latency, history, channels and connect drive a third server, too, which
+makes the system calls of such a server and does nothing else (live_floor.c, which needs a C compiler): what is possible.
 """
 
 import argparse
@@ -36,6 +37,7 @@ CONFIG = {
     "http_api": {"key": KEY},
 }
 PORTS = {"node": 18961, "apus": 18962, "resp": 18963, "plain": 18964}
+FLOOR_PORT = 18965
 
 
 def pinned(core, command):
@@ -74,7 +76,15 @@ class Servers:
         self.start("plain", [*common, "--port", PORTS["plain"]])
         for port in PORTS.values():
             wait(port)
+        if self.args.floor:
+            self.start_floor()
         return self
+
+    def start_floor(self):
+        program = f"{self.dir}/floor"
+        subprocess.run(["cc", "-O2", "-o", program, os.path.join(HERE, "live_floor.c")], check=True)
+        self.start("floor", [program, FLOOR_PORT])
+        wait(FLOOR_PORT)
 
     def start(self, name, command):
         quiet = subprocess.DEVNULL
@@ -105,7 +115,8 @@ class Servers:
 
     def live(self, *words, names=("node", "apus"), reps=None, seconds=None):
         """`apus bench live` from core 1: the results by target."""
-        where = [w for n in names for w in ("--target", f"{n}=ws://127.0.0.1:{PORTS[n]}", "--server-pid", f"{n}={self.started[n].pid}")]
+        ports = {**PORTS, "floor": FLOOR_PORT}
+        where = [w for n in names for w in ("--target", f"{n}=ws://127.0.0.1:{ports[n]}", "--server-pid", f"{n}={self.started[n].pid}")]
         return self.report([self.args.apus, "bench", "live", *where, "--api-key", KEY, "--reps", reps or self.args.reps,
                             "--duration", seconds or self.args.seconds, *words], names)
 
@@ -116,6 +127,11 @@ class Servers:
         return self.report([self.args.apus, "bench", "http", *where, "-c", connections, "--threads", 1, "-P", 1, "--reps",
                             self.args.reps, "--duration", self.args.seconds, "-H", f"X-API-Key: {KEY}", "--request",
                             "POST /api/publish", "--body", body], names)
+
+
+def all_of(s):
+    """The servers of rows that have a floor."""
+    return ("node", "apus", "floor") if s.args.floor else ("node", "apus")
 
 
 def say(row, what, value, floor, more=False):
@@ -133,17 +149,17 @@ def fanout(s):
 
 
 def latency(s):
-    got = s.live("--subscribers", 1000, "--rate", 300)
+    got = s.live("--subscribers", 1000, "--rate", 300, names=all_of(s))
     say("latency", "p99 at 300,000 deliveries/s", ratio(got, "p99_ms"), 0.35)
 
 
 def history(s):
-    got = s.live("--subscribers", 1000, "--rate", 200, "--channel", "hist:a")
+    got = s.live("--subscribers", 1000, "--rate", 200, "--channel", "hist:a", names=all_of(s))
     say("history", "p99 at 200,000 deliveries/s with history and recovery", ratio(got, "p99_ms"), 0.4)
 
 
 def channels(s):
-    got = s.live("--subscribers", 1000, "--channels", 1000, "--rate", 20_000)
+    got = s.live("--subscribers", 1000, "--channels", 1000, "--rate", 20_000, names=all_of(s))
     say("channels", "server CPU of a message", ratio(got, "message_cpu_us"), 0.45)
 
 
@@ -152,7 +168,7 @@ def api(s):
 
 
 def connect(s):
-    got = s.live("--subscribers", 2000, "--publish", "none", seconds=0.1)
+    got = s.live("--subscribers", 2000, "--publish", "none", names=all_of(s), seconds=0.1)
     say("connect", "server CPU of a connection", ratio(got, "connect_cpu_us"), 0.25)
 
 
@@ -214,6 +230,7 @@ def options(doc, seconds, reps):
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--apus", default="target/release/apus")
     parser.add_argument("--node")
+    parser.add_argument("--floor", action="store_true")
     parser.add_argument("--seconds", type=float, default=seconds)
     parser.add_argument("--reps", type=int, default=reps)
     parser.add_argument("rows", nargs="*", metavar="ROW")

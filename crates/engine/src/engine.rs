@@ -223,7 +223,8 @@ pub fn random_id(now_ms: i64) -> String {
         id[..8].copy_from_slice(&now_ms.to_le_bytes());
         id[8..12].copy_from_slice(&std::process::id().to_le_bytes());
     }
-    id.iter().map(|b| format!("{b:02x}")).collect()
+    let digit = |n: u8| char::from(b"0123456789abcdef"[usize::from(n)]);
+    id.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 impl Drop for Engine {

@@ -22,6 +22,7 @@ pub mod envelope;
 pub mod filter;
 mod message;
 mod protobuf;
+mod publications;
 mod write;
 
 pub use code::{Disconnect, Error, Refusal, Unsubscribe};
@@ -34,6 +35,7 @@ pub use message::{
     Channel, ClientInfo, ConnectResult, HistoryResult, Publication, Push, Reply, ReplyResult,
     SubscribeResult, encode_push_json,
 };
+pub use publications::Publications;
 pub use write::{json_line, json_text, json_value, varint};
 
 /// The form of messages.

@@ -2,6 +2,7 @@
 
 use super::Form;
 use super::protobuf::Reader;
+use super::publications::Publications;
 use super::write::Writer;
 use crate::{Disconnect, Error, Unsubscribe};
 
@@ -131,7 +132,7 @@ pub struct SubscribeResult {
     /// The epoch that offsets belong to.
     pub epoch: String,
     /// Publications, the oldest first unless asked otherwise.
-    pub publications: Vec<Publication>,
+    pub publications: Publications,
     /// All publications that were missed are here.
     pub recovered: bool,
     /// The offset in the history; 0: none.
@@ -154,7 +155,7 @@ impl SubscribeResult {
         w.uint(2, "ttl", self.ttl.into());
         w.flag(3, "recoverable", self.recoverable);
         w.text(6, "epoch", &self.epoch);
-        w.list(7, "publications", &self.publications, |w, p| p.write(w));
+        self.publications.write(w);
         w.flag(8, "recovered", self.recovered);
         w.uint(9, "offset", self.offset);
         w.flag(10, "positioned", self.positioned);

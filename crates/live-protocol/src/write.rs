@@ -26,6 +26,19 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Writes fields behind `out` that another writer takes over ([`Self::made`]).
+    pub(crate) fn fields(out: &mut Vec<u8>, form: Form, body: impl FnOnce(&mut Writer<'_>)) {
+        body(&mut Writer { out, form, first: true });
+    }
+
+    /// One or more fields that are written already.
+    pub(crate) fn made(&mut self, fields: &[u8]) {
+        if self.is_json() && !std::mem::take(&mut self.first) {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(fields);
+    }
+
     /// Whether it writes JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.form == Form::Json

@@ -52,7 +52,7 @@ fn subscribed() -> SubscribeResult {
         ttl: 600,
         recoverable: true,
         epoch: "ab".into(),
-        publications: vec![publication(), of(b"2")],
+        publications: vec![publication(), of(b"2")].into(),
         recovered: true,
         offset: 7,
         positioned: true,

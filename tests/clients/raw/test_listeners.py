@@ -38,6 +38,42 @@ def get_option(c, name):
     return c.exactly(int(c.line()[1:]) + 2)[:-2]
 
 
+def keepalive_s(server, client):
+    """Seconds until the server's side of a connection is looked after, None for never, as Linux tells."""
+    ports = [f":{server.port:04X}", f":{client.socket.getsockname()[1]:04X}"]
+    with open("/proc/net/tcp", encoding="ascii") as f:
+        rows = [line.split() for line in f]
+    timer = next(row[5] for row in rows[1:] if [row[1][8:], row[2][8:]] == ports)
+    kind, ticks = timer.split(":")
+    return int(ticks, 16) / os.sysconf("SC_CLK_TCK") if kind == "02" else None
+
+
+@unittest.skipUnless(os.path.exists("/proc/net/tcp"), "only Linux has /proc/net/tcp")
+class Options(unittest.TestCase):
+    def test_keepalive_of_new_connections_follows_the_option(self):
+        for bind in ["127.0.0.1", "*"]:
+            with Server("--bind", bind, "--protected-mode", "no") as server, server.connect() as c:
+                self.assertEqual(c.command("PING"), b"+PONG")
+                self.assertTrue(250 < keepalive_s(server, c) <= 301, bind)
+                for seconds, low, high in [(1000, 950, 1001), (0, None, None), (60, 10, 61)]:
+                    self.assertEqual(set_option(c, "tcp-keepalive", seconds), b"+OK")
+                    # The first one after the change, and those that have the option from their listener.
+                    for _ in range(3):
+                        with server.connect() as new:
+                            self.assertEqual(new.command("PING"), b"+PONG")
+                            after = keepalive_s(server, new)
+                            self.assertTrue(after is None if low is None else low < after <= high, (bind, seconds, after))
+
+    def test_both_addresses_of_a_connection_are_known(self):
+        for bind in ["127.0.0.1", "*", "127.0.0.2"]:
+            host = "127.0.0.2" if bind != "127.0.0.1" else bind
+            with Server("--bind", bind, "--protected-mode", "no") as server, Raw(server.port, host) as c:
+                peer, port = c.socket.getsockname()
+                own = b" addr=%s:%d laddr=%s:%d " % (peer.encode(), port, host.encode(), server.port)
+                text = c.exactly(int(c.command("CLIENT", "INFO")[1:]))
+                self.assertIn(own, text)
+
+
 class Bind(unittest.TestCase):
     def test_addresses_that_contain_one_another(self):
         with Server("--bind", "127.0.0.1", "--protected-mode", "no") as server, server.connect() as c:

@@ -64,6 +64,28 @@ class TestLiveFaults(unittest.TestCase):
             ]:
                 self.assertEqual(connecting(live.port, token=text), code, what)
 
+    def test_ends_that_the_server_wants(self):
+        """The close codes, each after what it stands for."""
+        quick = {"ping_interval": "1s", "pong_timeout": "500ms", "stale_close_delay": "300ms", "channel_limit": 2}
+        with Live(client={"allow_anonymous_connect_without_token": True, "allowed_origins": ["http://good"],
+                          "token": {"hmac_secret_key": "secret"}, **quick}) as live:
+            self.assertEqual(WebSocket(live.port).ended()[0], 3502, "without a connect command")
+            with WebSocket(live.port, pongs=False) as c:
+                c.hello()
+                self.assertEqual(c.ended()[0], 3012, "a ping is not answered")
+            text = token({"sub": "42", "channels": ["plain:1", "plain:2", "plain:3"]})
+            self.assertEqual(connecting(live.port, token=text), 3505, "more channels of the server than permitted")
+            with WebSocket(live.port) as c:
+                c.hello()
+                for channel, code in [("plain:1", None), ("plain:2", None), ("plain:3", 106)]:
+                    self.assertEqual(c.call("subscribe", channel=channel).get("code"), code, channel)
+                c.send({"send": {"data": {}}})
+                self.assertEqual(c.ended()[0], 3508, "no handler takes messages")
+            with WebSocket(live.port) as c, live.connect() as resp:
+                c.hello()
+                resp.send(b"SHUTDOWN NOSAVE\r\n")
+                self.assertEqual(c.ended()[0], 3001, "the server stops")
+
     def test_origins(self):
         with Live() as live:
             self.assertEqual(WebSocket(live.port, origin="http://good").status, 101)

@@ -7,12 +7,13 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 import unittest
 from functools import partial
 
 from harness.live import Live, WebSocket, token
 from harness.protobuf import fields, message
-from harness.server import PATIENCE_S, Server, beyond_redis, wait_until
+from harness.server import PATIENCE_S, Server, beyond_redis, free_port, wait_until
 
 NAMESPACES = {
     "audit": {"topic": "audit"},
@@ -492,6 +493,40 @@ class TestTopics(unittest.TestCase):
             self.assertEqual([p["pub"] for p in pushes(c, 2)], [{"data": 0, "offset": 1}, {"data": 1, "offset": 2}])
             live.run("TOPIC.DELETE", "audit")
             self.assertEqual(c.ended()[0], 3010)
+
+    def test_a_topic_is_replaced_between_two_records(self):
+        """The new one has more records than the old one had: an offset alone does not tell that it is another."""
+        http_port = free_port()
+        with Topics("--http-port", http_port, "--threads", 1, "--busy-reply-threshold", 1) as live, live.client() as c:
+            live.append("audit", 0)
+            self.assertEqual(c.call("subscribe", channel="audit:x")["offset"], 1)
+
+            def request(method, path, body=None):
+                h = http.client.HTTPConnection("127.0.0.1", http_port, timeout=PATIENCE_S)
+                h.request(method, f"/v1/topics/audit{path}", body)
+                answer = h.getresponse()
+                text = answer.read()
+                h.close()
+                self.assertLess(answer.status, 300, text)
+
+            with live.connect() as busy, live.connect() as kills:
+                # The only thread is busy: a record is on its way to it when the topic is replaced, and the next is read after.
+                busy.send(b"EVAL \"while true do end\" 0\r\n")
+                wait_until(lambda: kills.command("PING").startswith(b"-BUSY"), "the script runs")
+                request("POST", "/records", "1")
+                time.sleep(0.3)
+                request("DELETE", "")
+                request("PUT", "")
+                for n in range(10, 16):
+                    request("POST", "/records", str(n))
+                self.assertEqual(kills.command("SCRIPT", "KILL"), b"+OK")
+            pushed = c.push()
+            if "pub" in pushed:
+                self.assertEqual(pushed["pub"], {"data": 1, "offset": 2})
+                pushed = c.push()
+            self.assertEqual(pushed["unsubscribe"]["code"], 2500)
+            result = c.call("subscribe", channel="audit:x", recover=True, offset=0, epoch="")
+            self.assertEqual(seen(result["publications"]), [(n - 9, n) for n in range(10, 16)])
 
     def test_the_user_of_channels_needs_the_topic(self):
         with Topics("--live-user", "live") as live, live.client() as c:

@@ -23,6 +23,8 @@ const PER_SOURCE: usize = 20_000;
 /// Tokens from here on are publishers'.
 const PUBLISHERS: usize = 1 << 32;
 const TIMER: Token = Token(usize::MAX);
+/// How often an open loop looks at what has arrived: delays are measured as accurately as this.
+const LOOK_EVERY: Duration = Duration::from_micros(250);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -75,6 +77,21 @@ pub(super) struct Tally {
     pub(super) failed: u64,
 }
 
+/// A poll of nothing but its timer.
+struct Pausing {
+    poll: Poll,
+    timer: sys::Timer,
+    events: Events,
+}
+
+impl Pausing {
+    fn new() -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let timer = sys::Timer::new(poll.registry(), TIMER)?;
+        Ok(Self { poll, timer, events: Events::with_capacity(1) })
+    }
+}
+
 /// The subscribers of a run, and its publishers: they wait in the same poll.
 pub(super) struct Crowd<'o> {
     o: &'o Options,
@@ -83,6 +100,7 @@ pub(super) struct Crowd<'o> {
     poll: Poll,
     events: Events,
     timer: sys::Timer,
+    pausing: Pausing,
     members: Vec<Member>,
     pub(super) publishers: Vec<Publisher>,
     buffer: Vec<u8>,
@@ -106,6 +124,7 @@ impl<'o> Crowd<'o> {
             place,
             at,
             timer: sys::Timer::new(poll.registry(), TIMER)?,
+            pausing: Pausing::new()?,
             poll,
             events: Events::with_capacity(1024),
             members: Vec::new(),
@@ -212,6 +231,22 @@ impl<'o> Crowd<'o> {
             offset: one.offset,
         });
         Ok(())
+    }
+
+    /// Pauses, so long at most, and takes what has come meanwhile. During the pause no poll waits: to wake one costs a
+    /// server on the same machine as much as the delivery itself, and no server has to wake a client that is elsewhere.
+    pub(super) fn pause(&mut self, most: Duration) -> io::Result<()> {
+        if !most.is_zero() {
+            let most = most.min(LOOK_EVERY);
+            let Pausing { poll, timer, events } = &mut self.pausing;
+            timer.arm(most.as_nanos() as u64)?;
+            let wait = (!sys::Timer::WAKES).then_some(most);
+            match poll.poll(events, wait) {
+                Err(e) if e.kind() != io::ErrorKind::Interrupted => return Err(e),
+                _ => {}
+            }
+        }
+        self.turn(Some(Duration::ZERO))
     }
 
     /// Waits for what comes, so long at most, and takes it.

@@ -23,7 +23,8 @@ Load
   --publish websocket|http|none how messages are published (websocket)
   --publishers N                connections that publish (1)
   -d, --size BYTES              of a message's data, at least 48 (100)
-  --rate R                      open loop: R messages per second in all, delays measured from when each was due
+  --rate R                      open loop: R messages per second in all, delays measured from when each was due; what has
+                                arrived is looked at every 250 us
   -P, --in-flight N             without --rate: so many messages that not all subscribers have (64)
   --duration SECONDS            (5); with --publish none the connections stay so long
   --warm-up SECONDS             before that, not measured (1)

@@ -221,7 +221,11 @@ fn load(
     let phase = |crowd: &mut Crowd<'_>, sent: &mut Sent, until: Duration| {
         while begun.elapsed() < until {
             let wait = send(o, crowd, sent, begun_ns)?;
-            crowd.turn(Some(wait)).map_err(|e| e.to_string())?;
+            let turned = match o.rate {
+                Some(_) => crowd.pause(wait),
+                None => crowd.turn(Some(wait)),
+            };
+            turned.map_err(|e| e.to_string())?;
             failed(crowd)?;
         }
         Ok::<_, String>(())

@@ -217,6 +217,17 @@ impl Store<'_> {
         span: Span,
         meta_ttl: Duration,
     ) -> Result<(Place, Vec<Publication>), String> {
+        let (place, reply) = self.read(channel, span, meta_ttl)?;
+        Ok((place, publications(&reply)?))
+    }
+
+    /// The same, with the publications as the reply of the command that has read them ([`publications`]).
+    pub(super) fn read(
+        &mut self,
+        channel: &str,
+        span: Span,
+        meta_ttl: Duration,
+    ) -> Result<(Place, Vec<u8>), String> {
         let stream = self.key("stream", channel);
         let meta = self.key("stream.meta", channel);
         let writes = !self.engine.is_read_only();
@@ -237,8 +248,8 @@ impl Store<'_> {
             if writes {
                 expire(steps, &meta, meta_ttl)?;
             }
-            let publications = range(steps, &stream, span, place.offset)?;
-            Ok((place, publications))
+            let reply = range(steps, &stream, span, place.offset);
+            Ok((place, reply))
         })
     }
 
@@ -380,14 +391,10 @@ fn data_of(entry: &Value) -> Option<Vec<u8>> {
     Some(pair.get(1)?.bytes().to_vec())
 }
 
-fn range(
-    steps: &mut Steps<'_>,
-    stream: &str,
-    span: Span,
-    top: u64,
-) -> Result<Vec<Publication>, String> {
+/// The reply of the command that reads a part of a history; empty: there is nothing to read.
+fn range(steps: &mut Steps<'_>, stream: &str, span: Span, top: u64) -> Vec<u8> {
     if span.limit == 0 {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let limit = span.limit.to_string();
     let mut words: Vec<&[u8]> = Vec::new();
@@ -396,7 +403,7 @@ fn range(
         (None, true) => top.to_string(),
         (Some(since), false) => since.saturating_add(1).to_string(),
         // Nothing lies before the first.
-        (Some(0 | 1), true) => return Ok(Vec::new()),
+        (Some(0 | 1), true) => return Vec::new(),
         (Some(since), true) => (since - 1).to_string(),
     };
     if span.reverse {
@@ -407,7 +414,15 @@ fn range(
     if span.limit > 0 {
         words.extend([&b"COUNT"[..], limit.as_bytes()]);
     }
-    let entries = call(steps, &words)?;
+    steps.call(&words)
+}
+
+/// The publications of a history in the reply of the command that has read them.
+pub(super) fn publications(reply: &[u8]) -> Result<Vec<Publication>, String> {
+    if reply.is_empty() {
+        return Ok(Vec::new());
+    }
+    let entries = Value::of(reply).ok()?;
     let of = |entry: &Value| {
         let id = entry.list().first()?.text()?;
         let mut publication = Publication::of_protobuf(&data_of(entry)?)?;

@@ -9,11 +9,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use config::Id;
-use engine::log;
-use mio::net::{TcpListener, UnixListener};
+use engine::{Endpoint, log};
+use mio::net::{TcpStream, UnixListener};
 use mio::{Events, Interest, Poll, Token, Waker};
 use parking_lot::Mutex;
 
+use super::tcp_listener::Listening;
 use super::tls::{PROTECTED, is_refused};
 use super::{Bound, Door, Inbox, Stream, rebind};
 use crate::Shared;
@@ -21,6 +22,8 @@ use crate::Shared;
 /// How long to wait before trying again when the process has no descriptors left.
 const BACKOFF: Duration = Duration::from_millis(50);
 const WAKE: Token = Token(usize::MAX);
+/// Connections that a worker is woken for once, while more of them wait: to wake it costs as much as to accept one.
+const WAKE_AFTER: usize = 16;
 
 /// What a client of the web port is told that is one too many.
 const WEB_TOO_MANY: &str = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\
@@ -72,7 +75,7 @@ impl Doors {
 }
 
 enum Listener {
-    Tcp(TcpListener, Door),
+    Tcp(Listening),
     Unix(UnixListener, Option<std::path::PathBuf>),
 }
 
@@ -82,6 +85,8 @@ pub(crate) struct Acceptor {
     doors: Arc<Doors>,
     listeners: Vec<Option<Listener>>,
     inboxes: Vec<Arc<Inbox>>,
+    /// Connections in each inbox that its worker was not woken for.
+    unseen: Vec<usize>,
     shared: Arc<Shared>,
 }
 
@@ -94,7 +99,8 @@ impl Acceptor {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKE)?;
         let doors = Arc::new(Doors { orders: Mutex::default(), waker });
-        let mut a = Self { poll, doors, listeners: Vec::new(), inboxes, shared };
+        let unseen = vec![0; inboxes.len()];
+        let mut a = Self { poll, doors, listeners: Vec::new(), unseen, inboxes, shared };
         for b in bound {
             a.open(b)?;
         }
@@ -117,7 +123,8 @@ impl Acceptor {
         };
         let listener = match bound {
             Bound::Tcp(l) | Bound::Tls(l) | Bound::Web(l) => {
-                Listener::Tcp(open_tcp(r, l, token)?, door)
+                let keepalive_s = self.shared.engine.config.int(Id::TcpKeepalive);
+                Listener::Tcp(Listening::open(r, l, (token, door), keepalive_s)?)
             }
             Bound::Unix(l, path) => {
                 l.set_nonblocking(true)?;
@@ -135,7 +142,7 @@ impl Acceptor {
 
     fn rebind(&mut self, door: Door, bind: &[String], port: u16, backlog: i32) -> io::Result<()> {
         let tcp = |l: &Option<Listener>| match l {
-            Some(Listener::Tcp(l, d)) if *d == door => l.local_addr().ok(),
+            Some(Listener::Tcp(l)) if l.door == door => l.local_addr().ok(),
             _ => None,
         };
         let mut open: Vec<(SocketAddr, usize)> =
@@ -197,26 +204,43 @@ impl Acceptor {
         self.shared.shut();
     }
 
-    /// Accepts the waiting connections. Returns false when it must be tried again later.
+    /// Accepts the waiting connections, and wakes the workers that have got some. Returns false when it must be tried
+    /// again later.
     fn accept_all(&mut self, i: usize) -> bool {
+        let all = self.accept_some(i);
+        for at in 0..self.inboxes.len() {
+            self.wake_worker(at);
+        }
+        all
+    }
+
+    fn wake_worker(&mut self, at: usize) {
+        if std::mem::take(&mut self.unseen[at]) > 0 {
+            self.inboxes[at].worker.mailbox.wake();
+        }
+    }
+
+    fn accept_some(&mut self, i: usize) -> bool {
         loop {
-            let accepted = match self.listeners.get(i) {
-                Some(Some(Listener::Tcp(l, Door::Tls))) => l
-                    .accept()
-                    .map(|(s, _)| Some((self.secure(s, self.shared.tls.resp())?, Door::Tls))),
-                Some(Some(Listener::Tcp(l, Door::Web))) if self.shared.tls.web_is_on() => l
-                    .accept()
-                    .map(|(s, _)| Some((self.secure(s, self.shared.tls.web())?, Door::Web))),
-                Some(Some(Listener::Tcp(l, door))) => {
-                    l.accept().map(|(s, _)| Some((Stream::Tcp(s), *door)))
+            let keepalive_s = self.shared.engine.config.int(Id::TcpKeepalive);
+            let accepted = match self.listeners.get_mut(i) {
+                Some(Some(Listener::Tcp(l))) => {
+                    let door = l.door;
+                    l.accept(keepalive_s).map(|(tcp, peer, local)| {
+                        let stream = self.stream(tcp, door)?;
+                        let endpoint = stream.between(peer, local);
+                        Some((stream, endpoint, door))
+                    })
                 }
-                Some(Some(Listener::Unix(l, _))) => {
-                    l.accept().map(|(s, _)| Some((Stream::Unix(s), Door::Resp)))
-                }
+                Some(Some(Listener::Unix(l, _))) => l.accept().map(|(s, _)| {
+                    let stream = Stream::Unix(s);
+                    let endpoint = stream.endpoint();
+                    Some((stream, endpoint, Door::Resp))
+                }),
                 _ => return true,
             };
             match accepted {
-                Ok(s) => s.into_iter().for_each(|(s, door)| self.admit(s, door)),
+                Ok(s) => s.into_iter().for_each(|(s, e, door)| self.admit(s, e, door)),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => match e.raw_os_error() {
@@ -241,12 +265,17 @@ impl Acceptor {
         }
     }
 
+    /// A new connection, with TLS where its door wants it.
+    fn stream(&self, tcp: TcpStream, door: Door) -> Option<Stream> {
+        match door {
+            Door::Tls => self.secure(tcp, self.shared.tls.resp()),
+            Door::Web if self.shared.tls.web_is_on() => self.secure(tcp, self.shared.tls.web()),
+            Door::Web | Door::Resp => Some(Stream::Tcp(tcp)),
+        }
+    }
+
     /// Puts TLS over a new connection. Without a certificate there is none, and the connection ends.
-    fn secure(
-        &self,
-        tcp: mio::net::TcpStream,
-        side: Option<Arc<transport::Server>>,
-    ) -> Option<Stream> {
+    fn secure(&self, tcp: TcpStream, side: Option<Arc<transport::Server>>) -> Option<Stream> {
         let session = side?.session();
         session
             .inspect_err(|e| log!(self.shared.engine.log, Warning, "TLS: {}", e))
@@ -254,12 +283,13 @@ impl Acceptor {
             .map(|session| Stream::secured(tcp, session))
     }
 
-    fn admit(&mut self, s: Stream, door: Door) {
+    fn admit(&mut self, s: Stream, endpoint: Endpoint, door: Door) {
         let engine = &self.shared.engine;
-        let inbox = self
+        let (at, inbox) = self
             .inboxes
             .iter()
-            .min_by_key(|i| i.worker.connections.load(Relaxed))
+            .enumerate()
+            .min_by_key(|(_, i)| i.worker.connections.load(Relaxed))
             .expect("there is at least one worker");
         let open: u64 = self.inboxes.iter().map(|i| i.worker.connections.load(Relaxed)).sum();
         if open >= engine.config.int(Id::Maxclients) as u64 {
@@ -272,38 +302,17 @@ impl Acceptor {
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
-        let endpoint = s.endpoint();
         // Pages are for everybody, and read only. With TLS a client is told so when the handshake is done.
         if door == Door::Resp && !s.is_tls() && is_refused(engine, &endpoint) {
             let _ = (&s).write(PROTECTED.as_bytes());
             inbox.worker.stats.rejected_connections.fetch_add(1, Relaxed);
             return;
         }
-        if let Some(t) = s.tcp() {
-            let _ = t.set_nodelay(true);
-            #[cfg(target_os = "linux")]
-            if endpoint.loopback {
-                // Nothing is ever lost or congested within a machine; a system-wide choice such as
-                // BBR would pace replies with timers, which costs processor time on both sides.
-                let _ = socket2::SockRef::from(t).set_tcp_congestion(b"reno");
-            }
-            let seconds = engine.config.int(Id::TcpKeepalive);
-            if seconds > 0 {
-                let s = Duration::from_secs(seconds as u64);
-                let k = socket2::TcpKeepalive::new().with_time(s);
-                #[cfg(target_os = "linux")]
-                let k = k.with_interval((s / 3).max(Duration::from_secs(1))).with_retries(3);
-                let _ = socket2::SockRef::from(t).set_tcp_keepalive(&k);
-            }
-        }
         inbox.worker.connections.fetch_add(1, Relaxed);
         inbox.give(s, endpoint, door);
+        self.unseen[at] += 1;
+        if self.unseen[at] == WAKE_AFTER {
+            self.wake_worker(at);
+        }
     }
-}
-
-fn open_tcp(r: &mio::Registry, l: std::net::TcpListener, token: Token) -> io::Result<TcpListener> {
-    l.set_nonblocking(true)?;
-    let mut l = TcpListener::from_std(l);
-    r.register(&mut l, token, Interest::READABLE)?;
-    Ok(l)
 }

@@ -42,10 +42,9 @@ impl Inbox {
         Arc::new(Self { worker, arrivals: Mutex::default(), sockets: Sockets::default() })
     }
 
-    /// Hands a connection over to the worker.
+    /// Hands a connection over to the worker, which sees it when it is woken.
     pub(crate) fn give(&self, s: Stream, e: Endpoint, door: Door) {
         self.arrivals.lock().push(Arrival { stream: s, door, endpoint: e, session: None });
-        self.worker.mailbox.wake();
     }
 
     /// See [`Sockets::has_gone`].

@@ -22,6 +22,7 @@ mod receive;
 mod stream;
 mod streaming;
 mod stuck;
+mod tcp_listener;
 mod tls;
 mod unacknowledged;
 mod web;

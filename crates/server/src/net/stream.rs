@@ -1,6 +1,7 @@
 //! A connected socket: TCP, with TLS or without, or Unix.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use engine::Endpoint;
@@ -91,26 +92,31 @@ impl Stream {
         }
     }
 
+    /// A connection of IP between these addresses, if they are known.
+    pub(crate) fn between(&self, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Endpoint {
+        let show = |a: Option<SocketAddr>| match a {
+            Some(a) => match a.ip().to_canonical() {
+                IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()).into(),
+                IpAddr::V4(ip) => format!("{ip}:{}", a.port()).into(),
+            },
+            None => "?:0".into(),
+        };
+        Endpoint {
+            peer: show(peer),
+            local: show(local),
+            unix: false,
+            loopback: peer.is_some_and(|a| a.ip().to_canonical().is_loopback()),
+            fd: self.as_fd().as_raw_fd(),
+        }
+    }
+
     /// The peer's address, for CLIENT LIST and protected mode.
     pub(crate) fn endpoint(&self) -> Endpoint {
         match self {
             Stream::Tcp(_) | Stream::Tls(_) => {
-                let Some(s) = self.tcp() else { unreachable!("it is TCP") };
-                let peer = s.peer_addr().ok();
-                let show = |a: Option<std::net::SocketAddr>| match a {
-                    Some(a) => match a.ip().to_canonical() {
-                        std::net::IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()).into(),
-                        std::net::IpAddr::V4(ip) => format!("{ip}:{}", a.port()).into(),
-                    },
-                    None => "?:0".into(),
-                };
-                Endpoint {
-                    peer: show(peer),
-                    local: show(s.local_addr().ok()),
-                    unix: false,
-                    loopback: peer.is_some_and(|a| a.ip().to_canonical().is_loopback()),
-                    fd: s.as_raw_fd(),
-                }
+                let tcp = self.tcp();
+                let peer = tcp.and_then(|s| s.peer_addr().ok());
+                self.between(peer, tcp.and_then(|s| s.local_addr().ok()))
             }
             Stream::Unix(s) => {
                 let path = s.local_addr().ok();

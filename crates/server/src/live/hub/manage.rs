@@ -97,7 +97,7 @@ impl Hub {
     ) {
         let Ok(result) = self.subscribe(cx, id, request, granted, true) else { return };
         self.push(cx, id, &request.channel, &Push::Subscribe(&result));
-        for publication in &result.publications {
+        for publication in result.publications.iter() {
             self.push(cx, id, &request.channel, &Push::Publication(publication));
         }
         self.joined(cx, id, &request.channel);

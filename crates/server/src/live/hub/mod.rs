@@ -14,6 +14,7 @@ mod deliver;
 mod encode;
 mod held;
 mod manage;
+mod recent;
 mod remote;
 mod subscribe;
 mod timers;
@@ -36,6 +37,7 @@ use engine::{Session, Thread};
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
 use self::held::Held;
+use self::recent::Recent;
 use self::wire::{Unsent, Wire};
 use super::Live;
 use super::store::{READ_ONLY, Store};
@@ -89,6 +91,8 @@ pub(crate) struct Hub {
     /// Clients that are not connected yet, with what their answers begin with.
     unsent: HashMap<u64, Unsent>,
     held: Held,
+    /// What clients have missed that recover now.
+    recent: Recent,
     /// Topics that channels of the thread follow.
     topics: HashMap<Arc<str>, topics::Followed>,
 }
@@ -113,6 +117,7 @@ impl Hub {
             begun: broker::Reads::new(),
             unsent: HashMap::new(),
             held: Held::default(),
+            recent: Recent::default(),
             topics: HashMap::new(),
         })
     }
@@ -175,6 +180,7 @@ impl Hub {
     /// Once in each turn of the event loop: mail of other threads, and messages.
     pub(crate) fn turn(&mut self, cx: &mut Cx<'_>) {
         self.follow_options(cx);
+        self.recent.forget(cx.thread.cx.now);
         for mail in self.live.take_mail(cx.thread.index) {
             self.read_mail(cx, mail);
         }

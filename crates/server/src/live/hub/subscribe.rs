@@ -13,7 +13,9 @@ use super::client::Subscription;
 use super::{Cx, Hub, encode, failed, read_only, ttl};
 use crate::live::store::{Place, Span, Store};
 use live_protocol::filter::Node;
-use live_protocol::{ClientInfo, Form, Publication, SubscribeRequest, SubscribeResult};
+use live_protocol::{
+    ClientInfo, Form, Publication, Publications, SubscribeRequest, SubscribeResult,
+};
 
 /// The flag with which a client wants a number in place of the channel's name.
 const COMPACT: i64 = 1;
@@ -64,7 +66,9 @@ impl Hub {
         let mut base = 0;
         if result.delta {
             base = result.publications.last().map_or(0, |last| last.offset);
-            encode::chain(&mut result.publications);
+            let mut chained = result.publications.to_vec();
+            encode::chain(&mut chained);
+            result.publications = chained.into();
         }
         let subscriber = Subscriber {
             id,
@@ -170,9 +174,9 @@ impl Hub {
         let span = self.span(asked, options);
         let read = match self.begun.remove(channel.as_str()) {
             Some(read) if self.is_topic(channel) => {
-                self.enter_presence(cx, channel, (options, info)).and(read)
+                self.enter_presence(cx, channel, (options, info)).and(read).map(shared)
             }
-            Some(read) => read,
+            Some(read) => read.map(shared),
             None => self.read(cx, channel, (options, info), span),
         };
         let (place, publications) = read.map_err(|why| {
@@ -205,7 +209,7 @@ impl Hub {
         channel: &str,
         (options, info): (&SubscribeOptions, &ClientInfo),
         span: Option<Span>,
-    ) -> Result<(Place, Vec<Publication>), String> {
+    ) -> Result<(Place, Publications), String> {
         if self.is_remote() {
             return Err("the broker was not asked".into());
         }
@@ -215,8 +219,12 @@ impl Hub {
         }
         self.enter_presence(cx, channel, (options, info))?;
         match span {
-            Some(span) => self.store(cx).history(channel, span, options.history_meta_ttl),
-            None => Ok((Place::default(), Vec::new())),
+            Some(span) => {
+                let read = self.store(cx).read(channel, span, options.history_meta_ttl);
+                let (place, reply) = read?;
+                Ok((place, self.recent.publications(reply, cx.thread.cx.now)?))
+            }
+            None => Ok((Place::default(), Publications::default())),
         }
     }
 
@@ -254,7 +262,7 @@ impl Hub {
     fn recover(
         asked: &SubscribeRequest,
         cache: bool,
-        (place, mut publications): (&Place, Vec<Publication>),
+        (place, mut publications): (&Place, Publications),
         result: &mut SubscribeResult,
     ) -> Result<(), Refusal> {
         /// The flag with which a client wants an error in place of a subscription that did not recover.
@@ -265,7 +273,7 @@ impl Hub {
             let (recovered, sends) =
                 permission::is_cache_recovered(epoch, top, &asked.epoch, asked.offset, latest);
             if !sends {
-                publications.clear();
+                publications = Publications::default();
             }
             recovered
         } else {
@@ -279,7 +287,8 @@ impl Hub {
         result.recovered = recovered;
         if recovered {
             if let Some(tf) = asked.tf.as_ref().and_then(Node::of) {
-                publications.retain(|p| tf.matches(&p.tags));
+                let matching = publications.iter().filter(|p| tf.matches(&p.tags));
+                publications = matching.cloned().collect::<Vec<_>>().into();
             }
             result.publications = publications;
             result.offset = asked.offset;
@@ -322,6 +331,11 @@ impl Hub {
         self.live.count_subscription(&cx.shared.engine.live, &sub.channel, false);
         true
     }
+}
+
+/// What was read for one subscription.
+fn shared((place, publications): (Place, Vec<Publication>)) -> (Place, Publications) {
+    (place, publications.into())
 }
 
 /// Whether a client is given what it has missed.

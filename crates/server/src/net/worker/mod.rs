@@ -337,9 +337,7 @@ impl Worker {
         let Some(mut c) = self.conns.try_remove(i) else { return };
         c.stream.say_goodbye();
         self.inbox.sockets.remove(&c.session.client);
-        // Now the socket has one owner. Dropping it closes it; there is no use for an error here.
-        let stream = Arc::get_mut(&mut c.stream);
-        let _ = stream.map(|stream| self.poll.registry().deregister(stream));
+        // Its last owner closes the socket, and with that it leaves the poll.
         let id = c.session.client.id;
         self.places.remove(&id);
         self.end_feeding(&c);
