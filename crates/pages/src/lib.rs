@@ -41,12 +41,12 @@ pub trait Store {
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String>;
 
     /// A part of the page begins: what is read up to [`Self::end_part`] is noted for it. Returns false if parts are
-    /// not noted.
+    /// not noted. What a part within it reads is noted for that one alone.
     fn begin_part(&mut self) -> bool {
         false
     }
 
-    /// The part ends. The slots of the keys that it has read are added to `slots`. Returns their version, and until
+    /// The part that has begun last ends. The slots of the keys that it has read are added to `slots`. Returns their version, and until
     /// when the part is valid at it, in Unix milliseconds; none: it depends on more than few keys.
     fn end_part(&mut self, _slots: &mut Vec<u32>) -> Option<(u64, i64)> {
         None

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
-    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Part, Result as Made, Value,
+    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Part, PartKind,
+    Result as Made, Value,
 };
 
 use crate::live::{Blocks, insert_script};
@@ -269,9 +270,34 @@ impl<'t> Host<'t> for Page<'_, '_> {
         added.map(|()| true).map_err(|why| Error::new(Kind::Host, why))
     }
 
-    fn part(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+    fn part(&mut self, kind: PartKind, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
         // What varies is not kept.
-        if self.varies || !self.parts.may_begin() {
+        if self.varies {
+            return Ok(Part::Other);
+        }
+        match kind {
+            PartKind::Loop => self.whole_loop(key, out, meter),
+            PartKind::Turn => self.turn(key, out, meter),
+        }
+    }
+
+    fn end_part(&mut self, kind: PartKind, out: &str) {
+        let Self { parts, store, varies, .. } = self;
+        let read = |slots: &mut Vec<u32>| store.end_part(slots).filter(|_| !*varies);
+        match kind {
+            PartKind::Loop => parts.end_loop(out.len(), read),
+            PartKind::Turn => parts.end(End::Text(out.len()), read),
+        }
+    }
+
+    fn overdue(&mut self) -> bool {
+        self.started.elapsed() > TIME_MAX
+    }
+}
+
+impl Page<'_, '_> {
+    fn turn(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+        if !self.parts.may_begin() {
             return Ok(Part::Other);
         }
         let hash = Making::hash(key);
@@ -279,8 +305,7 @@ impl<'t> Host<'t> for Page<'_, '_> {
             && self.store.has_part(found.slots, found.version, found.deadline_ms)
             && let Ok(text) = std::str::from_utf8(found.bytes)
         {
-            meter.steps(COMMAND_STEPS)?;
-            meter.bytes(text.len())?;
+            pay(meter, text)?;
             self.parts.keep(&found, out.len());
             out.push_str(text);
             return Ok(Part::Kept);
@@ -292,14 +317,34 @@ impl<'t> Host<'t> for Page<'_, '_> {
         Ok(Part::Begun)
     }
 
-    fn end_part(&mut self, out: &str) {
-        let Self { parts, store, varies, .. } = self;
-        parts.end(End::Text(out.len()), |slots| store.end_part(slots).filter(|_| !*varies));
+    fn whole_loop(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+        if !self.parts.may_begin_loop() {
+            return Ok(Part::Other);
+        }
+        let hash = Making::hash(key);
+        let found = self.parts.find_loop(hash, key);
+        if let Some(found) = found
+            && let Some((version, deadline_ms)) = found.part.valid()
+            && self.store.has_part(found.part.slots(), version, deadline_ms)
+            && let Ok(text) = std::str::from_utf8(found.text)
+        {
+            pay(meter, text)?;
+            self.parts.keep_loop(found, out.len());
+            out.push_str(text);
+            return Ok(Part::Kept);
+        }
+        if !self.store.begin_part() {
+            return Ok(Part::Other);
+        }
+        self.parts.begin_loop(hash, key, out.len(), found);
+        Ok(Part::Begun)
     }
+}
 
-    fn overdue(&mut self) -> bool {
-        self.started.elapsed() > TIME_MAX
-    }
+/// What a text of the earlier page costs.
+fn pay(meter: &Meter, text: &str) -> Made<()> {
+    meter.steps(COMMAND_STEPS)?;
+    meter.bytes(text.len())
 }
 
 /// Renders the template with this name.

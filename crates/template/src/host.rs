@@ -16,6 +16,15 @@ pub enum Part {
     Other,
 }
 
+/// What a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartKind {
+    /// A whole loop.
+    Loop,
+    /// A turn of a loop; perhaps of one that has begun as a part itself.
+    Turn,
+}
+
 /// Names, functions and the clock of a page. `'t` is the life of its templates.
 pub trait Host<'t> {
     /// The value of a name that the template has not assigned. It is asked once for a name.
@@ -39,16 +48,22 @@ pub trait Host<'t> {
 
     /// A part of the page begins, whose text depends on nothing but `key`, the names of [`Self::global`], and
     /// what it calls. `out` is the page so far. The key is one of this engine: another one, with other
-    /// templates, may have the same key for something else. Parts are not nested.
+    /// templates, may have the same key for something else. Parts are not nested, but turns in their loop.
     ///
     /// # Errors
     /// The text cannot be paid for.
-    fn part(&mut self, _key: &[u8], _out: &mut String, _meter: &Meter) -> Result<Part> {
+    fn part(
+        &mut self,
+        _kind: PartKind,
+        _key: &[u8],
+        _out: &mut String,
+        _meter: &Meter,
+    ) -> Result<Part> {
         Ok(Part::Other)
     }
 
-    /// The part that has begun ends with the page so far.
-    fn end_part(&mut self, _out: &str) {}
+    /// The part of this kind that has begun ends with the page so far.
+    fn end_part(&mut self, _kind: PartKind, _out: &str) {}
 
     /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
     fn overdue(&mut self) -> bool {

@@ -37,7 +37,7 @@ use std::collections::{HashMap, HashSet};
 pub use builtin::{Arguments, of_json};
 pub use error::{Error, Kind, Place, Result};
 pub use escape::Escape;
-pub use host::{Host, Part};
+pub use host::{Host, Part, PartKind};
 pub use meter::{Limits, Meter};
 pub use value::{List, ListKind, Map, Text, Value, ValueKind};
 

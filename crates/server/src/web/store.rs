@@ -9,6 +9,8 @@ use super::guard::Guard;
 /// What was there before a part began.
 pub(super) struct Begun {
     keys: usize,
+    slots: usize,
+    version: u64,
     lasts: bool,
 }
 
@@ -26,11 +28,11 @@ pub(super) struct EngineStore<'a, 'g> {
     pub(super) lasts: bool,
     /// Its parts are noted.
     pub(super) notes: bool,
-    /// Slots of the keys that the part has read, and their versions before that, added up.
+    /// Slots of the keys that the parts have read, and for the last one their versions before that, added up.
     slots: Vec<u32>,
     version: u64,
-    /// The part that has begun.
-    pub(super) part: Option<Begun>,
+    /// The parts that have begun, one in the other.
+    parts: Vec<Begun>,
     /// The first deadline of what finished parts have read, in Unix milliseconds.
     pub(super) deadline_ms: i64,
     /// A command could not be run now.
@@ -57,7 +59,7 @@ impl<'a, 'g> EngineStore<'a, 'g> {
             notes: false,
             slots: Vec::new(),
             version: 0,
-            part: None,
+            parts: Vec::new(),
             deadline_ms: i64::MAX,
             waits: false,
             guard: None,
@@ -68,10 +70,10 @@ impl<'a, 'g> EngineStore<'a, 'g> {
 
 impl Store for EngineStore<'_, '_> {
     fn read(&mut self, mut words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let Self { engine, thread, session, keys, part, slots, version, .. } = self;
+        let Self { engine, thread, session, keys, parts, slots, version, .. } = self;
         let note = |key: &[u8]| {
             keys.push(key.to_vec());
-            if part.is_some() {
+            if !parts.is_empty() {
                 let slot = Pages::key_slot(key);
                 *version = version.wrapping_add(engine.tracking.pages.key_version(slot));
                 slots.push(slot);
@@ -88,27 +90,34 @@ impl Store for EngineStore<'_, '_> {
 
     fn begin_part(&mut self) -> bool {
         if self.notes {
-            self.part = Some(Begun { keys: self.keys.len(), lasts: self.lasts });
+            let (keys, slots) = (self.keys.len(), self.slots.len());
+            let (version, lasts) = (self.version, self.lasts);
+            self.parts.push(Begun { keys, slots, version, lasts });
             self.lasts = true;
-            self.slots.clear();
             self.version = 0;
         }
         self.notes
     }
 
     fn end_part(&mut self, slots: &mut Vec<u32>) -> Option<(u64, i64)> {
-        let before = self.part.take()?;
+        let before = self.parts.pop()?;
         let lasts = self.lasts;
         self.lasts &= before.lasts;
-        if !lasts || self.slots.len() > PART_KEYS_MAX {
+        let version = std::mem::replace(&mut self.version, before.version);
+        let read = self.slots.get(before.slots..).unwrap_or_default();
+        let is_kept = lasts && read.len() <= PART_KEYS_MAX;
+        if is_kept {
+            slots.extend_from_slice(read);
+        }
+        self.slots.truncate(before.slots);
+        if !is_kept {
             return None;
         }
         let deadline = self.thread.first_deadline(self.engine, 0, &self.keys[before.keys..]);
         self.keys.truncate(before.keys);
         let deadline_ms = deadline.unwrap_or(i64::MAX);
         self.deadline_ms = self.deadline_ms.min(deadline_ms);
-        slots.extend_from_slice(&self.slots);
-        Some((self.version, deadline_ms))
+        Some((version, deadline_ms))
     }
 
     fn has_part(&mut self, slots: &[u32], version: u64, deadline_ms: i64) -> bool {

@@ -4,7 +4,7 @@ use super::Machine;
 use crate::compile::PartSpec;
 use crate::error::Result;
 use crate::escape::Escape;
-use crate::host::Part;
+use crate::host::{Part, PartKind};
 use crate::value::{ListKind, Text, Value};
 
 /// Bytes of the values that a part depends on; with more it is no part.
@@ -16,13 +16,15 @@ impl<'t> Machine<'t, '_> {
     /// Begins a part. Returns whether it was kept, and is written.
     pub(super) fn begin_part(&mut self, spec: &PartSpec) -> Result<bool> {
         // What is captured goes elsewhere, and a part of a part is kept with it.
-        if self.part.is_some() || !self.captures.is_empty() || self.in_live {
+        let is_within =
+            self.turn.is_some() || spec.kind == PartKind::Loop && self.whole_loop.is_some();
+        if is_within || !self.captures.is_empty() || self.in_live {
             return Ok(false);
         }
         let mut key = std::mem::take(&mut self.part_key);
         key.clear();
         let known = match self.key_of(spec, &mut key) {
-            Some(()) => self.host.part(&key, &mut self.out, &self.env.meter),
+            Some(()) => self.host.part(spec.kind, &key, &mut self.out, &self.env.meter),
             None => Ok(Part::Other),
         };
         self.part_key = key;
@@ -32,7 +34,7 @@ impl<'t> Machine<'t, '_> {
                 Ok(true)
             }
             Part::Begun => {
-                self.part = Some((spec.number, self.frames.len()));
+                *self.begun(spec.kind) = Some((spec.number, self.frames.len()));
                 Ok(false)
             }
             Part::Other => Ok(false),
@@ -40,9 +42,19 @@ impl<'t> Machine<'t, '_> {
     }
 
     pub(super) fn end_part(&mut self, spec: &PartSpec) {
-        if self.part == Some((spec.number, self.frames.len())) {
-            self.part = None;
-            self.host.end_part(&self.out);
+        let this = Some((spec.number, self.frames.len()));
+        let begun = self.begun(spec.kind);
+        if *begun == this {
+            *begun = None;
+            self.host.end_part(spec.kind, &self.out);
+        }
+    }
+
+    /// The part of a kind that has begun.
+    fn begun(&mut self, kind: PartKind) -> &mut Option<(u32, usize)> {
+        match kind {
+            PartKind::Loop => &mut self.whole_loop,
+            PartKind::Turn => &mut self.turn,
         }
     }
 
