@@ -21,7 +21,7 @@ pub enum Part {
 pub enum PartKind {
     /// A whole loop.
     Loop,
-    /// A turn of a loop; perhaps of one that has begun as a part itself.
+    /// A turn of a loop, perhaps of one that is a part.
     Turn,
 }
 
@@ -46,9 +46,16 @@ pub trait Host<'t> {
         Ok(false)
     }
 
-    /// A part of the page begins, whose text depends on nothing but `key`, the names of [`Self::global`], and
-    /// what it calls. `out` is the page so far. The key is one of this engine: another one, with other
-    /// templates, may have the same key for something else. Parts are not nested, but turns in their loop.
+    /// Whether [`Self::global`] may have a value for this name.
+    fn is_asked(&self, _name: &str) -> bool {
+        true
+    }
+
+    /// A part of the page begins. The text of a turn depends on nothing but `key`, the names of [`Self::global`], and
+    /// what it calls; that of a loop on nothing but `key` and what it calls: no name of it is asked for
+    /// ([`Self::is_asked`]). `out` is the page so far. The key is one of this engine: another one, with other
+    /// templates, may have the same key for something else. A turn may begin in a loop that has begun, and no other
+    /// part in a part.
     ///
     /// # Errors
     /// The text cannot be paid for.

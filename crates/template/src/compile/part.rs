@@ -3,7 +3,8 @@
 //!
 //! A turn is one if all that it does is known to have no effect but its text: it defines no macro, changes no
 //! namespace, leaves the loop nowhere else, and needs no other template. What it calls is the host's business.
-//! A loop is one if it calls something, stands in no other loop, and all that it does is known in the same way.
+//! A loop is one if it calls something, stands in no other loop, assigns nothing that is seen behind it, and all that
+//! it does is known in the same way.
 
 use super::{Compiler, Name, Op, PartSpec};
 use crate::host::PartKind;
@@ -43,9 +44,12 @@ impl Compiler<'_> {
     fn part_of(&self, kind: PartKind, from: u32, to: u32) -> Option<(Box<[Name]>, bool)> {
         let ops = &self.code.ops[from as usize..to as usize];
         let (mut names, mut uses_loop, mut calls) = (Vec::new(), false, false);
-        let mut in_own_loop = false;
+        let mut inner = Inner::default();
         for (i, op) in ops.iter().enumerate() {
-            in_own_loop |= kind == PartKind::Loop && matches!(op, Op::PushLoop { .. });
+            inner.follow(op);
+            if kind == PartKind::Loop && inner.is_empty() && matches!(op, Op::Store(_)) {
+                return None;
+            }
             let (name, asked) = match *op {
                 Op::Load(name) => (name, ops.get(i + 1)),
                 Op::EmitAttr(name, _) => (name, Some(op)),
@@ -66,7 +70,7 @@ impl Compiler<'_> {
                 _ => return None,
             };
             let text = self.names.text(name);
-            if text == "loop" && !in_own_loop {
+            if text == "loop" && !(kind == PartKind::Loop && inner.has_loop()) {
                 let (Some(Op::Attr(of)) | Some(Op::EmitAttr(_, of))) = asked else { return None };
                 if !OF_LOOP.contains(&self.names.text(*of)) {
                     return None;
@@ -85,6 +89,33 @@ impl Compiler<'_> {
         }
         let is_worth_it = calls || kind == PartKind::Turn && ops.len() >= OPS_MIN;
         is_worth_it.then(|| (names.into(), uses_loop))
+    }
+}
+
+/// The frames that a part has begun: of each, whether the body of a loop stands in it.
+#[derive(Default)]
+struct Inner(Vec<bool>);
+
+impl Inner {
+    /// Operations are looked at as they are written. Those that leave a loop take its frames off a second time, so that
+    /// there are fewer here than there are when the part runs, and never more.
+    fn follow(&mut self, op: &Op) {
+        match op {
+            Op::PushLoop { with_loop, .. } => self.0.push(*with_loop),
+            Op::PushFrame => self.0.push(false),
+            Op::PopLoop | Op::PopFrame => {
+                self.0.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has_loop(&self) -> bool {
+        self.0.contains(&true)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Parts of a page that the host may have kept: see [`crate::compile::PartSpec`].
 
 use super::Machine;
-use crate::compile::PartSpec;
+use crate::compile::{Name, PartSpec};
 use crate::error::Result;
 use crate::escape::Escape;
 use crate::host::{Part, PartKind};
@@ -16,14 +16,15 @@ impl<'t> Machine<'t, '_> {
     /// Begins a part. Returns whether it was kept, and is written.
     pub(super) fn begin_part(&mut self, spec: &PartSpec) -> Result<bool> {
         // What is captured goes elsewhere, and a part of a part is kept with it.
-        let is_within =
-            self.turn.is_some() || spec.kind == PartKind::Loop && self.whole_loop.is_some();
+        let is_within = self.turn.is_some()
+            || spec.kind == PartKind::Loop && (self.whole_loop.is_some() || self.is_in_recursive());
         if is_within || !self.captures.is_empty() || self.in_live {
             return Ok(false);
         }
         let mut key = std::mem::take(&mut self.part_key);
         key.clear();
         let known = match self.key_of(spec, &mut key) {
+            Some(()) if spec.kind == PartKind::Loop && self.asks(spec) => Ok(Part::Other),
             Some(()) => self.host.part(spec.kind, &key, &mut self.out, &self.env.meter),
             None => Ok(Part::Other),
         };
@@ -56,6 +57,19 @@ impl<'t> Machine<'t, '_> {
             PartKind::Loop => &mut self.whole_loop,
             PartKind::Turn => &mut self.turn,
         }
+    }
+
+    /// Whether a loop in here is deeper than it would be elsewhere, which it may show.
+    fn is_in_recursive(&self) -> bool {
+        self.frames.innermost(false).is_some_and(|outer| outer.recurse.is_some())
+    }
+
+    /// Whether a name of a part is neither a variable nor the same for all pages.
+    fn asks(&self, spec: &PartSpec) -> bool {
+        let asks = |name: Name| {
+            self.frames.load(name).is_none() && self.host.is_asked(self.engine.names.text(name))
+        };
+        spec.names.iter().any(|name| asks(*name))
     }
 
     /// All that a part depends on but what it calls.
