@@ -165,6 +165,8 @@ impl Responder {
             && is_valid(shared, thread.cx.now, head.target.raw, page, made_by)
         {
             shared.web.cache.counts.hits.fetch_add(1, Relaxed);
+            // No command has said so.
+            thread.note_shows_data();
             (self.sent.hit, self.sent.row) = (true, self.rows.place(page.route));
             self.send_page(shared, head, &way, page, true, out);
             return keeps;

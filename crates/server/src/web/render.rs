@@ -239,6 +239,10 @@ impl Responder {
             if rendered.parts_kept > 0 {
                 shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
             }
+            if !rendered.depends.is_empty() {
+                // Perhaps no command was run.
+                thread.note_shows_data();
+            }
             let keeps = lasts && !rendered.varies && data.is_none();
             if keeps && !rendered.blocks.is_empty() && !rendered.depends.is_empty() {
                 // A page with live blocks, which nobody knew: it is told of its own keys only.
