@@ -3,27 +3,8 @@
 use crate::builtin::Arguments;
 use crate::error::Result;
 use crate::meter::Meter;
+use crate::part::{Part, PartKind};
 use crate::value::Value;
-
-/// What a host knows of a part of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The host had its text, and has appended it.
-    Kept,
-    /// The host wants to know where it ends.
-    Begun,
-    /// It is like all else.
-    Other,
-}
-
-/// What a part is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PartKind {
-    /// A whole loop.
-    Loop,
-    /// A turn of a loop, perhaps of one that is a part.
-    Turn,
-}
 
 /// Names, functions and the clock of a page. `'t` is the life of its templates.
 pub trait Host<'t> {

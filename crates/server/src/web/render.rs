@@ -184,9 +184,7 @@ impl Responder {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
         let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
-        self.session.page = id;
-        shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
-        self.sent.renderings += 1;
+        self.begin_rendering(shared, id);
         let origin = shared.web.origin(&engine.config, self.peer, head);
         let headers = || fields(head);
         let mut asked = Asked {
@@ -201,14 +199,8 @@ impl Responder {
             data,
             live,
             earlier: earlier.map(Page::as_earlier),
-            common: None,
+            common: rules.map(|rules| common(shared, (self.site.number, rules))),
         };
-        if let Some(rules) = rules {
-            let max = fragments_max(engine.config.bytes(Id::WebCacheSize) as usize);
-            let made_by = (self.site.number, rules);
-            let fragments = &shared.web.cache.fragments;
-            asked.common = Some(Common { fragments, made_by, max });
-        }
         let now = thread.cx.now;
         let secret = || shared.web.secret.keys(engine);
         let make_guard = || Guard::new(&secret, head, &origin, now);
@@ -232,31 +224,31 @@ impl Responder {
             }
             thread.collect();
             let rendered = rendered.map_err(|why| self.failure(shared, thread, waits, &why))?;
-            let is_valid = |depends: &[Dependency]| depends.iter().all(|d| is_current(table, d));
-            if !held && (table.version(id) != version || !is_valid(&rendered.depends)) {
+            let own = Dependency { reader: id, version };
+            if !held && !rendered.depends.iter().chain([&own]).all(|of| is_current(table, of)) {
                 continue;
             }
-            if rendered.parts_kept > 0 {
-                shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
-            }
-            if !rendered.depends.is_empty() {
-                // Perhaps no command was run.
-                thread.note_shows_data();
-            }
+            note(shared, thread, &rendered);
             let keeps = lasts && !rendered.varies && data.is_none();
             if keeps && !rendered.blocks.is_empty() && !rendered.depends.is_empty() {
-                // A page with live blocks, which nobody knew: it is told of its own keys only.
-                asked.common = None;
+                asked.common = None; // Who watches is told of the page's own keys only.
                 continue;
             }
             let has_end = keeps || !rendered.blocks.is_empty();
-            let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
-            let deadline_ms = deadline.unwrap_or(i64::MAX).min(of_parts);
+            let of_keys = has_end.then(|| thread.first_deadline(engine, 0, &keys)).flatten();
+            let deadline_ms = of_keys.unwrap_or(i64::MAX).min(of_parts);
             let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
             let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
             return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
         }
         Err(500)
+    }
+
+    /// From here on reads are noted for the page with this number.
+    fn begin_rendering(&mut self, shared: &Shared, id: u64) {
+        self.session.page = id;
+        shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
+        self.sent.renderings += 1;
     }
 
     /// The status of a page that was not rendered: a command of it has to wait, or something is wrong with it.
@@ -266,6 +258,23 @@ impl Responder {
         }
         self.complain(shared, thread.cx.now, why);
         500
+    }
+}
+
+/// What pages of a site and of a user's rules have in common.
+fn common(shared: &Shared, made_by: (u64, u64)) -> Common<'_> {
+    let max = fragments_max(shared.engine.config.bytes(Id::WebCacheSize) as usize);
+    Common { fragments: &shared.web.cache.fragments, made_by, max }
+}
+
+/// Notes what a page was made of.
+fn note(shared: &Shared, thread: &mut Thread, rendered: &Rendered) {
+    if rendered.parts_kept > 0 {
+        shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
+    }
+    if !rendered.depends.is_empty() {
+        // Perhaps no command was run.
+        thread.note_shows_data();
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::ast::{Compare, Math};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Place, Result};
-use crate::host::PartKind;
+use crate::part::PartKind;
 
 /// A name, by its number in an engine.
 pub(crate) type Name = u32;

@@ -7,7 +7,7 @@
 //! it does is known in the same way.
 
 use super::{Compiler, Name, Op, PartSpec};
-use crate::host::PartKind;
+use crate::part::PartKind;
 
 /// Operations from which on a part without calls is worth keeping.
 const OPS_MIN: usize = 24;

@@ -2,7 +2,7 @@
 
 use super::{Code, Compiler, MacroSpec, Op, Scope};
 use crate::ast::{Body, Expr, For, Kind, Macro, Step, StepKind, Stmt, StmtKind, Target};
-use crate::host::PartKind;
+use crate::part::PartKind;
 
 impl Compiler<'_> {
     pub(super) fn body(&mut self, body: &Body<'_>) {

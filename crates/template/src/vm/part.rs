@@ -4,7 +4,7 @@ use super::Machine;
 use crate::compile::{Name, PartSpec};
 use crate::error::Result;
 use crate::escape::Escape;
-use crate::host::{Part, PartKind};
+use crate::part::{Part, PartKind};
 use crate::value::{ListKind, Text, Value};
 
 /// Bytes of the values that a part depends on; with more it is no part.
