@@ -13,12 +13,19 @@ use parking_lot::{Mutex, RwLock};
 use stdx::hash::Seeded;
 
 use crate::content::{Content, Memory};
+use crate::fragments::{Dependency, Fragments};
 use crate::live::Blocks;
 use crate::parts::{Earlier, Parts};
 
 const PARTS: usize = 16;
 /// Bytes that a page takes besides its own.
 const OVERHEAD: usize = 256;
+
+/// Of so many bytes for all, how many fragments may take.
+#[must_use]
+pub fn fragments_max(max: usize) -> usize {
+    max / 4
+}
 
 /// A finished page.
 #[derive(Debug)]
@@ -31,6 +38,8 @@ pub struct Page {
     pub blocks: Arc<Blocks>,
     /// Its parts, from which the next one is made.
     pub parts: Parts,
+    /// Its fragments, with their versions.
+    pub depends: Box<[Dependency]>,
     /// The version that its slot had before it was rendered.
     pub version: u64,
     /// The number of its site, and of the user's rules.
@@ -51,7 +60,8 @@ impl Page {
     fn bytes(&self, address: &str) -> usize {
         let form = self.content.plain();
         let own = 2 * form.fields.len() + form.body.len() + form.etag.len() + self.blocks.bytes();
-        own + self.parts.bytes() + 2 * address.len() + OVERHEAD
+        let depends = size_of_val::<[Dependency]>(&self.depends);
+        own + self.parts.bytes() + depends + 2 * address.len() + OVERHEAD
     }
 }
 
@@ -75,7 +85,7 @@ pub struct Counts {
     pub hits: AtomicU64,
     /// Requests for which a page was rendered.
     pub renderings: AtomicU64,
-    /// Parts of rendered pages that were taken from the page before.
+    /// Parts of rendered pages that were taken from the page before, or from fragments.
     pub parts_kept: AtomicU64,
     /// Pages that went to make room.
     pub evictions: AtomicU64,
@@ -90,6 +100,8 @@ pub struct Cache {
     bytes: AtomicUsize,
     /// Bytes of compressed forms, of files, too.
     pub compressed: Memory,
+    /// What pages have in common.
+    pub fragments: Fragments,
     /// See [`Counts`].
     pub counts: Counts,
 }
@@ -134,13 +146,16 @@ impl Cache {
         self.shrink_from(max, stdx::hash::hash64(address.as_bytes()) as usize);
     }
 
-    /// Makes room, so that all pages and forms have `max` bytes.
+    /// Makes room, so that all pages, forms and fragments have `max` bytes.
     pub fn shrink(&self, max: usize) {
         self.shrink_from(max, 0);
     }
 
     /// Begins with one part and goes on with the others.
     fn shrink_from(&self, max: usize, from: usize) {
+        if self.fragments.bytes() > fragments_max(max) {
+            self.fragments.shrink(fragments_max(max));
+        }
         for i in 0..PARTS {
             let part = &self.parts[(from + i) % PARTS];
             while self.bytes() > max {
@@ -159,10 +174,10 @@ impl Cache {
         }
     }
 
-    /// Bytes of all pages, and of compressed forms.
+    /// Bytes of all pages, of compressed forms and of fragments.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes.load(Relaxed) + self.compressed.load(Relaxed)
+        self.bytes.load(Relaxed) + self.compressed.load(Relaxed) + self.fragments.bytes()
     }
 
     /// Bytes of the pages of one site, by the numbers of their routes, without compressed forms.
@@ -202,6 +217,7 @@ mod tests {
             content: Arc::new(Content::new("", "", Vec::new(), Arc::new(vec![0; bytes]))),
             blocks: Arc::default(),
             parts: Parts::default(),
+            depends: Box::default(),
             version: 1,
             made_by: (1, 1),
             route: 0,

@@ -7,6 +7,7 @@
 //!                                                         for every command that only reads ─► Store
 //!  cache.rs: finished pages, valid at one version of their keys      value.rs: replies as values
 //!  parts.rs: parts of finished pages, from which the next ones are made
+//!  fragments.rs: what pages have in common: loops and replies
 //!  live.rs: blocks of pages that are shown, and the events that keep them new
 //!  sign.rs: signed cookies, tokens of forms
 //!  content.rs: bodies with their fields, as they are and compressed
@@ -16,6 +17,7 @@
 
 pub mod cache;
 pub mod content;
+pub mod fragments;
 pub mod live;
 pub mod parts;
 pub mod routes;
@@ -27,10 +29,11 @@ mod value;
 
 pub use cache::{Cache, Page};
 pub use content::Content;
+pub use fragments::{Dependency, Fragments};
 pub use live::Blocks;
 pub use routes::{Action, Found, Route};
 pub use site::{File, Site};
-pub use template::{Asked, Rendered};
+pub use template::{Asked, Common, Rendered};
 
 /// Where the data of a page come from.
 pub trait Store {
@@ -54,6 +57,24 @@ pub trait Store {
 
     /// Whether a part of an earlier page with these slots is valid still. The page is valid no longer than it, then.
     fn has_part(&mut self, _slots: &[u32], _version: u64, _deadline_ms: i64) -> bool {
+        false
+    }
+
+    /// A fragment begins, whose key has this hash: what is read up to [`Self::end_fragment`] is noted for it, and not
+    /// for the page. Returns its number as a reader of keys, and the version that what it reads has. None: fragments are
+    /// not noted. A part may begin in it, and a fragment.
+    fn begin_fragment(&mut self, _hash: u64) -> Option<Dependency> {
+        None
+    }
+
+    /// The fragment ends that has begun last. Returns until when it is valid at its version, in Unix milliseconds;
+    /// none: it depends on more than keys.
+    fn end_fragment(&mut self) -> Option<i64> {
+        None
+    }
+
+    /// Whether a fragment that depends on these is valid still. The page is valid no longer than it, then.
+    fn has_fragment(&mut self, _depends: &[Dependency], _deadline_ms: i64) -> bool {
         false
     }
 

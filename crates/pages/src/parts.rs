@@ -2,20 +2,16 @@
 //! page whose one key has changed renders one item again.
 //!
 //! A part is a turn of a loop that depends on nothing but its key (the variables that it reads), the address,
-//! the site, and the keys that it reads in the store; or the reply of a command outside of such a turn, whose key is
-//! the command. The kept page has the texts: a part is a range of its body. The slots are those of the keys in the
-//! store ([`Store::end_part`](crate::Store::end_part)), of whose versions the part has the sum.
+//! the site, and the keys that it reads in the store. The kept page has the texts: a part is a range of its body. The
+//! slots are those of the keys in the store ([`Store::end_part`](crate::Store::end_part)), of whose versions the part
+//! has the sum. A loop that is a [fragment](crate::fragments) has parts, too.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use stdx::hash::hash64;
-
-/// Parts of one page that are kept, and bytes of their keys and replies.
+/// Parts of one page that are kept, and bytes of their keys.
 const PARTS_MAX: usize = 4096;
 const BYTES_MAX: usize = 256 * 1024;
-/// Bytes of a reply that is kept.
-const REPLY_MAX: usize = 4096;
 
 /// A range of a page's bytes.
 #[derive(Debug, Clone, Copy)]
@@ -43,16 +39,15 @@ struct Part {
     deadline_ms: i64,
     key: Span,
     slots: Span,
-    /// Its text in the body, or a reply behind the keys.
+    /// Its text in the body.
     text: Span,
-    is_reply: bool,
 }
 
 /// The parts of a finished page, in their order.
 #[derive(Debug, Default)]
 pub struct Parts {
     parts: Vec<Part>,
-    /// Their keys and replies.
+    /// Their keys.
     bytes: Vec<u8>,
     /// Slots of what they have read.
     slots: Vec<u32>,
@@ -83,7 +78,7 @@ impl Parts {
         self.bytes.get(part.key.range()).unwrap_or_default()
     }
 
-    /// Adds a key or a reply.
+    /// Adds a key.
     fn add(&mut self, bytes: &[u8]) -> Span {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
@@ -91,7 +86,7 @@ impl Parts {
     }
 }
 
-/// An earlier page at the same address, made by the same site.
+/// An earlier page at the same address, made by the same site; or an earlier text of a loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Earlier<'p> {
     /// Its parts.
@@ -103,20 +98,13 @@ pub struct Earlier<'p> {
 /// A part of the earlier page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Found<'p> {
-    at: usize,
-    /// Its text, or a reply.
-    pub(crate) bytes: &'p [u8],
+    part: &'p Part,
+    key: &'p [u8],
+    /// Its text.
+    pub(crate) text: &'p [u8],
     pub(crate) slots: &'p [u32],
     pub(crate) version: u64,
     pub(crate) deadline_ms: i64,
-}
-
-/// What a part has become.
-pub(crate) enum End<'r> {
-    /// The text up to here.
-    Text(usize),
-    /// This reply.
-    Reply(&'r [u8]),
 }
 
 /// A part that has begun.
@@ -127,10 +115,9 @@ struct Begun {
     start: usize,
 }
 
-/// The parts of a page while it is rendered.
+/// The parts of a page, or of a loop, while it is rendered.
 #[derive(Debug, Default)]
-pub(crate) struct Making<'p> {
-    earlier: Option<Earlier<'p>>,
+pub(crate) struct Making {
     /// Where in the earlier page the next part is expected.
     next: usize,
     /// Places of its parts by their hashes, made when one is not where it was expected.
@@ -138,23 +125,23 @@ pub(crate) struct Making<'p> {
     made: Parts,
     /// The part that has begun.
     begun: Option<Begun>,
-    /// How many texts are from the earlier page.
-    pub(crate) kept: u64,
 }
 
-impl<'p> Making<'p> {
-    pub(crate) fn new(earlier: Option<Earlier<'p>>) -> Self {
+impl Making {
+    /// As many parts are expected as the earlier page has.
+    pub(crate) fn new(earlier: Option<Earlier<'_>>) -> Self {
         let mut made = Parts::default();
         if let Some(Earlier { parts, .. }) = earlier {
             made.parts.reserve_exact(parts.parts.len());
             made.bytes.reserve_exact(parts.bytes.len());
             made.slots.reserve_exact(parts.slots.len());
         }
-        Self { earlier, next: 0, places: None, made, begun: None, kept: 0 }
+        Self { made, ..Self::default() }
     }
 
-    pub(crate) fn hash(key: &[u8]) -> u64 {
-        hash64(key)
+    /// Whether a part has begun.
+    pub(crate) fn is_within(&self) -> bool {
+        self.begun.is_some()
     }
 
     /// Whether a part may begin: none has, and there is room for one more.
@@ -165,11 +152,14 @@ impl<'p> Making<'p> {
     }
 
     /// The part with this key in the earlier page.
-    pub(crate) fn find(&mut self, hash: u64, key: &[u8], is_reply: bool) -> Option<Found<'p>> {
-        let Earlier { parts, body } = self.earlier?;
-        let is = |part: &Part| {
-            part.hash == hash && part.is_reply == is_reply && *parts.key(part) == *key
-        };
+    pub(crate) fn find<'p>(
+        &mut self,
+        earlier: Option<Earlier<'p>>,
+        hash: u64,
+        key: &[u8],
+    ) -> Option<Found<'p>> {
+        let Earlier { parts, body } = earlier?;
+        let is = |part: &Part| part.hash == hash && *parts.key(part) == *key;
         let at = match parts.parts.get(self.next) {
             Some(part) if is(part) => self.next,
             // Items have come or gone, or changed their order.
@@ -183,28 +173,20 @@ impl<'p> Making<'p> {
         };
         self.next = at + 1;
         let part = parts.parts.get(at)?;
-        let within = if is_reply { parts.bytes.as_slice() } else { body };
-        let bytes = within.get(part.text.range())?;
+        let text = body.get(part.text.range())?;
         let slots = parts.slots.get(part.slots.range())?;
         let (version, deadline_ms) = (part.version, part.deadline_ms);
-        Some(Found { at, bytes, slots, version, deadline_ms })
+        Some(Found { part, key: parts.key(part), text, slots, version, deadline_ms })
     }
 
     /// A part of the earlier page becomes one of this page. Its text begins at `start`.
-    pub(crate) fn keep(&mut self, found: &Found<'p>, start: usize) {
-        let Some(earlier) = self.earlier else { return };
-        let Some(part) = earlier.parts.parts.get(found.at) else { return };
-        let key = self.made.add(earlier.parts.key(part));
+    pub(crate) fn keep(&mut self, found: &Found<'_>, start: usize) {
+        let key = self.made.add(found.key);
         let slots = self.made.slots.len();
         self.made.slots.extend_from_slice(found.slots);
         let slots = Span::new(slots, self.made.slots.len());
-        let text = if part.is_reply {
-            self.made.add(found.bytes)
-        } else {
-            self.kept += 1;
-            Span::new(start, start + found.bytes.len())
-        };
-        self.made.parts.push(Part { key, slots, text, ..*part });
+        let text = Span::new(start, start + found.text.len());
+        self.made.parts.push(Part { key, slots, text, ..*found.part });
     }
 
     /// A part begins.
@@ -213,33 +195,24 @@ impl<'p> Making<'p> {
         self.begun = Some(Begun { hash, key, start });
     }
 
-    /// The part that has begun ends. It is kept if `end` says its version and deadline; that adds its slots.
+    /// The part that has begun ends at `end` of the text. It is kept if `valid` says its version and deadline; that
+    /// adds its slots.
     pub(crate) fn end(
         &mut self,
-        made: End<'_>,
-        end: impl FnOnce(&mut Vec<u32>) -> Option<(u64, i64)>,
+        end: usize,
+        valid: impl FnOnce(&mut Vec<u32>) -> Option<(u64, i64)>,
     ) {
         let before = self.made.slots.len();
-        let valid = end(&mut self.made.slots);
+        let valid = valid(&mut self.made.slots);
         let Some(Begun { hash, key, start }) = self.begun.take() else { return };
-        let is_reply = matches!(made, End::Reply(_));
-        let fits = match made {
-            End::Text(_) => true,
-            // An error is not kept.
-            End::Reply(reply) => reply.len() <= REPLY_MAX && !reply.starts_with(b"-"),
-        };
-        let Some((version, deadline_ms)) = valid.filter(|_| fits) else {
+        let Some((version, deadline_ms)) = valid else {
             self.made.slots.truncate(before);
             self.made.bytes.truncate(key.0 as usize);
             return;
         };
         let slots = Span::new(before, self.made.slots.len());
-        let text = match made {
-            End::Text(end) => Span::new(start, end),
-            End::Reply(reply) => self.made.add(reply),
-        };
-        let part = Part { hash, version, deadline_ms, key, slots, text, is_reply };
-        self.made.parts.push(part);
+        let text = Span::new(start, end);
+        self.made.parts.push(Part { hash, version, deadline_ms, key, slots, text });
     }
 
     /// All parts.

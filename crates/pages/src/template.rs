@@ -11,11 +11,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use template::{
-    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Part, Result as Made, Value,
+    Arguments, Engine, Error, Escape, Host, Kind, Limits, Map, Meter, Part, PartKind,
+    Result as Made, Value,
 };
 
+use stdx::hash::hash64;
+
+use crate::fragments::{Dependency, Fragment, Fragments, What};
 use crate::live::{Blocks, insert_script};
-use crate::parts::{Earlier, End, Making, Parts};
+use crate::parts::{Earlier, Making, Parts};
 use crate::value::{Words, of_reply};
 use crate::{Found, Route, Store};
 
@@ -24,8 +28,11 @@ const COMMAND_STEPS: u64 = 20;
 const REPLY_STEP: u64 = 16;
 /// Steps of a live block.
 const LIVE_STEPS: u64 = 50;
-/// Bytes of a command whose reply is kept with the page.
+/// Bytes of a command whose reply is kept, and of such a reply.
 const COMMAND_MAX: usize = 256;
+const REPLY_MAX: usize = 4096;
+/// Fragments of a page. What would be more of them is rendered with the page.
+const DEPENDENCIES_MAX: usize = 256;
 /// How long a page may take, with its commands.
 const TIME_MAX: Duration = Duration::from_secs(2);
 
@@ -58,6 +65,19 @@ pub struct Asked<'a> {
     pub live: bool,
     /// The page that was here before.
     pub earlier: Option<Earlier<'a>>,
+    /// What it may have in common with other pages.
+    pub common: Option<Common<'a>>,
+}
+
+/// Where fragments of pages are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Common<'a> {
+    /// All of them.
+    pub fragments: &'a Fragments,
+    /// Pages with the same numbers have fragments in common: those of the site, and of the user's rules.
+    pub made_by: (u64, u64),
+    /// Bytes that all fragments may take.
+    pub max: usize,
 }
 
 impl Default for Asked<'_> {
@@ -74,6 +94,7 @@ impl Default for Asked<'_> {
             data: None,
             live: false,
             earlier: None,
+            common: None,
         }
     }
 }
@@ -91,8 +112,10 @@ pub struct Rendered {
     pub has_token: bool,
     /// Its parts, from which the next page can be made.
     pub parts: Parts,
-    /// How many of them are from the page before.
+    /// How many texts are from the page before, or from fragments.
     pub parts_kept: u64,
+    /// Its fragments: the page is valid as long as they are.
+    pub depends: Vec<Dependency>,
 }
 
 /// The engine of a site, with its functions and without templates.
@@ -113,14 +136,42 @@ pub(crate) fn engine(commands: &[&'static str]) -> Engine {
 struct Page<'a, 's> {
     asked: &'a Asked<'a>,
     store: &'s mut dyn Store,
-    parts: Making<'a>,
-    /// The key of the last part that was a reply.
+    parts: Making,
+    /// The loop that has begun as a fragment.
+    within: Option<Box<Within>>,
+    depends: Vec<Dependency>,
+    /// Texts that were kept.
+    kept: u64,
+    /// The key of the last fragment.
     key: Vec<u8>,
     varies: bool,
     blocks: Blocks,
     has_token: bool,
     started: Instant,
 }
+
+/// A loop that has begun as a fragment.
+struct Within {
+    hash: u64,
+    key: Box<[u8]>,
+    /// Where its text begins.
+    start: usize,
+    /// The first of its fragments, which is itself.
+    depends: usize,
+    /// What it was when it was rendered last.
+    earlier: Option<Arc<Fragment>>,
+    parts: Making,
+}
+
+fn earlier_of(fragment: &Fragment) -> Option<Earlier<'_>> {
+    match &fragment.what {
+        What::Loop(text, parts) => Some(Earlier { parts, body: text.as_bytes() }),
+        What::Reply(_) => None,
+    }
+}
+
+/// Names of what was asked that are not the page's own.
+const ASKED: [&str; 5] = ["query", "headers", "cookies", "signed_cookies", "request"];
 
 fn strings<'t>(pairs: &[(String, String)]) -> Option<Value<'t>> {
     let value = |(name, value): &(String, String)| {
@@ -147,40 +198,64 @@ impl Page<'_, '_> {
         })
     }
 
-    /// The reply of a command, or what it was when the page was made before.
+    /// The reply of a command, or what it was when it was called last.
     fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
         let long = words.iter().map(|word| word.len() + 4).sum::<usize>() > COMMAND_MAX;
-        if long || self.varies || !self.parts.may_begin() {
+        let making = self.within.as_ref().map_or(&self.parts, |within| &within.parts);
+        let Some(common) = self.asked.common.filter(|_| !long && !self.varies) else {
+            return self.store.read(words);
+        };
+        // What a part reads is noted for it.
+        if making.is_within() || self.depends.len() >= DEPENDENCIES_MAX {
             return self.store.read(words);
         }
-        let mut key = std::mem::take(&mut self.key);
-        key.clear();
+        self.begin_key(common, b'r');
         for word in &words {
-            key.extend((word.len() as u32).to_le_bytes());
-            key.extend_from_slice(word);
+            self.key.extend((word.len() as u32).to_le_bytes());
+            self.key.extend_from_slice(word);
         }
-        let reply = self.noted(&key, words);
+        let key = std::mem::take(&mut self.key);
+        let reply = self.common_reply(common, &key, words);
         self.key = key;
         reply
     }
 
-    fn noted(&mut self, key: &[u8], words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let Self { parts, store, .. } = self;
-        let hash = Making::hash(key);
-        if let Some(found) = parts.find(hash, key, true)
-            && store.has_part(found.slots, found.version, found.deadline_ms)
+    fn common_reply(
+        &mut self,
+        common: Common<'_>,
+        key: &[u8],
+        words: Vec<Vec<u8>>,
+    ) -> Result<Vec<u8>, String> {
+        let hash = hash64(key);
+        if let Some(found) = common.fragments.get(hash, key)
+            && let What::Reply(reply) = &found.what
+            && self.store.has_fragment(&found.depends, found.deadline_ms)
         {
-            parts.keep(&found, 0);
-            return Ok(found.bytes.to_vec());
+            self.depends.extend_from_slice(&found.depends);
+            return Ok(reply.clone());
         }
-        if !store.begin_part() {
-            return store.read(words);
+        let Some(own) = self.store.begin_fragment(hash) else { return self.store.read(words) };
+        self.depends.push(own);
+        let reply = self.store.read(words);
+        let deadline_ms = self.store.end_fragment();
+        if let (Ok(reply), Some(deadline_ms)) = (&reply, deadline_ms)
+            && reply.len() <= REPLY_MAX
+            // An error is not kept.
+            && !reply.starts_with(b"-")
+        {
+            let what = What::Reply(reply.as_slice().to_vec());
+            let fragment = Fragment { key: key.into(), what, depends: [own].into(), deadline_ms };
+            common.fragments.put(hash, fragment, common.max);
         }
-        parts.begin(hash, key, 0);
-        let reply = store.read(words);
-        let bytes = reply.as_deref().unwrap_or(b"-");
-        parts.end(End::Reply(bytes), |slots| store.end_part(slots));
         reply
+    }
+
+    /// Begins the key of a fragment of some kind.
+    fn begin_key(&mut self, common: Common<'_>, kind: u8) {
+        self.key.clear();
+        self.key.push(kind);
+        self.key.extend(common.made_by.0.to_le_bytes());
+        self.key.extend(common.made_by.1.to_le_bytes());
     }
 
     /// The cookies of the request.
@@ -269,37 +344,125 @@ impl<'t> Host<'t> for Page<'_, '_> {
         added.map(|()| true).map_err(|why| Error::new(Kind::Host, why))
     }
 
-    fn part(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+    fn is_asked(&self, name: &str) -> bool {
+        ASKED.contains(&name)
+            || self.asked.params.iter().any(|(n, _)| n == name)
+            || self.asked.data.is_some_and(|data| data.get(name).is_some())
+    }
+
+    fn part(&mut self, kind: PartKind, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
         // What varies is not kept.
-        if self.varies || !self.parts.may_begin() {
+        if self.varies {
             return Ok(Part::Other);
         }
-        let hash = Making::hash(key);
-        if let Some(found) = self.parts.find(hash, key, false)
+        match kind {
+            PartKind::Loop => self.whole_loop(key, out, meter),
+            PartKind::Turn => self.turn(key, out, meter),
+        }
+    }
+
+    fn end_part(&mut self, kind: PartKind, out: &str) {
+        match kind {
+            PartKind::Loop => self.end_loop(out),
+            PartKind::Turn => {
+                let Self { parts, store, varies, within, .. } = self;
+                let valid = |slots: &mut Vec<u32>| store.end_part(slots).filter(|_| !*varies);
+                match within {
+                    Some(within) => within.parts.end(out.len().saturating_sub(within.start), valid),
+                    None => parts.end(out.len(), valid),
+                }
+            }
+        }
+    }
+
+    fn overdue(&mut self) -> bool {
+        self.started.elapsed() > TIME_MAX
+    }
+}
+
+impl Page<'_, '_> {
+    fn turn(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+        let (parts, earlier, start) = match self.within.as_deref_mut() {
+            Some(Within { parts, earlier, start, .. }) => {
+                (parts, earlier.as_deref().and_then(earlier_of), *start)
+            }
+            None => (&mut self.parts, self.asked.earlier, 0),
+        };
+        if !parts.may_begin() {
+            return Ok(Part::Other);
+        }
+        let hash = hash64(key);
+        if let Some(found) = parts.find(earlier, hash, key)
             && self.store.has_part(found.slots, found.version, found.deadline_ms)
-            && let Ok(text) = std::str::from_utf8(found.bytes)
+            && let Ok(text) = std::str::from_utf8(found.text)
         {
-            meter.steps(COMMAND_STEPS)?;
-            meter.bytes(text.len())?;
-            self.parts.keep(&found, out.len());
+            pay(meter, text)?;
+            parts.keep(&found, out.len().saturating_sub(start));
+            self.kept += 1;
             out.push_str(text);
             return Ok(Part::Kept);
         }
         if !self.store.begin_part() {
             return Ok(Part::Other);
         }
-        self.parts.begin(hash, key, out.len());
+        parts.begin(hash, key, out.len().saturating_sub(start));
         Ok(Part::Begun)
     }
 
-    fn end_part(&mut self, out: &str) {
-        let Self { parts, store, varies, .. } = self;
-        parts.end(End::Text(out.len()), |slots| store.end_part(slots).filter(|_| !*varies));
+    fn whole_loop(&mut self, key: &[u8], out: &mut String, meter: &Meter) -> Made<Part> {
+        let Some(common) = self.asked.common else { return Ok(Part::Other) };
+        if self.parts.is_within() || self.within.is_some() {
+            return Ok(Part::Other);
+        }
+        self.begin_key(common, b'l');
+        self.key.extend_from_slice(key);
+        let hash = hash64(&self.key);
+        let found = common.fragments.get(hash, &self.key);
+        let room = DEPENDENCIES_MAX.saturating_sub(self.depends.len());
+        if let Some(fragment) = found.as_deref()
+            && let What::Loop(text, parts) = &fragment.what
+            && fragment.depends.len() <= room
+            && self.store.has_fragment(&fragment.depends, fragment.deadline_ms)
+        {
+            pay(meter, text)?;
+            self.depends.extend_from_slice(&fragment.depends);
+            self.kept += parts.len() as u64;
+            out.push_str(text);
+            return Ok(Part::Kept);
+        }
+        if room == 0 {
+            return Ok(Part::Other);
+        }
+        let Some(own) = self.store.begin_fragment(hash) else { return Ok(Part::Other) };
+        let (depends, start) = (self.depends.len(), out.len());
+        self.depends.push(own);
+        let parts = Making::new(found.as_deref().and_then(earlier_of));
+        let key = self.key.as_slice().into();
+        let within = Within { hash, key, start, depends, earlier: found, parts };
+        self.within = Some(Box::new(within));
+        Ok(Part::Begun)
     }
 
-    fn overdue(&mut self) -> bool {
-        self.started.elapsed() > TIME_MAX
+    fn end_loop(&mut self, out: &str) {
+        let Some(within) = self.within.take() else { return };
+        let Within { hash, key, start, depends, parts, .. } = *within;
+        let deadline_ms = self.store.end_fragment();
+        if let (Some(deadline_ms), Some(common)) = (deadline_ms, self.asked.common)
+            && let Some(text) = out.get(start..)
+            && let Some(depends) = self.depends.get(depends..)
+            && !self.varies
+        {
+            let what = What::Loop(text.to_owned(), parts.finish());
+            let fragment = Fragment { key, what, depends: depends.into(), deadline_ms };
+            common.fragments.put(hash, fragment, common.max);
+        }
     }
+}
+
+/// What a text of the earlier page costs.
+fn pay(meter: &Meter, text: &str) -> Made<()> {
+    meter.steps(COMMAND_STEPS)?;
+    meter.bytes(text.len())
 }
 
 /// Renders the template with this name.
@@ -314,11 +477,22 @@ pub(crate) fn render(
 ) -> Result<Rendered, String> {
     let (varies, has_token, blocks) = (false, false, Blocks::default());
     let (parts, started) = (Making::new(asked.earlier), Instant::now());
-    let mut page =
-        Page { asked, store, parts, key: Vec::new(), varies, has_token, blocks, started };
+    let (within, depends, kept, key) = (None, Vec::new(), 0, Vec::new());
+    let mut page = Page {
+        asked,
+        store,
+        parts,
+        within,
+        depends,
+        kept,
+        key,
+        varies,
+        has_token,
+        blocks,
+        started,
+    };
     let made = engine.render(name, &mut page, Limits::default());
     let mut body = made.map_err(|e| e.to_string())?.into_bytes();
-    let parts_kept = page.parts.kept;
     let mut parts = page.parts.finish();
     if !page.blocks.is_empty() {
         // The script moves what is behind it.
@@ -326,7 +500,8 @@ pub(crate) fn render(
         insert_script(&mut body, page.blocks.version());
     }
     let (varies, has_token, blocks) = (page.varies, page.has_token, Arc::new(page.blocks));
-    Ok(Rendered { body, varies, blocks, has_token, parts, parts_kept })
+    let (parts_kept, depends) = (page.kept, page.depends);
+    Ok(Rendered { body, varies, blocks, has_token, parts, parts_kept, depends })
 }
 
 /// The parameters of a route with their values.

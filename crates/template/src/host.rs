@@ -3,18 +3,8 @@
 use crate::builtin::Arguments;
 use crate::error::Result;
 use crate::meter::Meter;
+use crate::part::{Part, PartKind};
 use crate::value::Value;
-
-/// What a host knows of a part of a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
-    /// The host had its text, and has appended it.
-    Kept,
-    /// The host wants to know where it ends.
-    Begun,
-    /// It is like all else.
-    Other,
-}
 
 /// Names, functions and the clock of a page. `'t` is the life of its templates.
 pub trait Host<'t> {
@@ -37,18 +27,31 @@ pub trait Host<'t> {
         Ok(false)
     }
 
-    /// A part of the page begins, whose text depends on nothing but `key`, the names of [`Self::global`], and
-    /// what it calls. `out` is the page so far. The key is one of this engine: another one, with other
-    /// templates, may have the same key for something else. Parts are not nested.
+    /// Whether [`Self::global`] may have a value for this name.
+    fn is_asked(&self, _name: &str) -> bool {
+        true
+    }
+
+    /// A part of the page begins. The text of a turn depends on nothing but `key`, the names of [`Self::global`], and
+    /// what it calls; that of a loop on nothing but `key` and what it calls: no name of it is asked for
+    /// ([`Self::is_asked`]). `out` is the page so far. The key is one of this engine: another one, with other
+    /// templates, may have the same key for something else. A turn may begin in a loop that has begun, and no other
+    /// part in a part.
     ///
     /// # Errors
     /// The text cannot be paid for.
-    fn part(&mut self, _key: &[u8], _out: &mut String, _meter: &Meter) -> Result<Part> {
+    fn part(
+        &mut self,
+        _kind: PartKind,
+        _key: &[u8],
+        _out: &mut String,
+        _meter: &Meter,
+    ) -> Result<Part> {
         Ok(Part::Other)
     }
 
-    /// The part that has begun ends with the page so far.
-    fn end_part(&mut self, _out: &str) {}
+    /// The part of this kind that has begun ends with the page so far.
+    fn end_part(&mut self, _kind: PartKind, _out: &str) {}
 
     /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
     fn overdue(&mut self) -> bool {

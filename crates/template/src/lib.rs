@@ -27,6 +27,7 @@ mod meter;
 mod number;
 mod ops;
 mod parser;
+mod part;
 mod show;
 mod unescape;
 pub mod value;
@@ -37,8 +38,9 @@ use std::collections::{HashMap, HashSet};
 pub use builtin::{Arguments, of_json};
 pub use error::{Error, Kind, Place, Result};
 pub use escape::Escape;
-pub use host::{Host, Part};
+pub use host::Host;
 pub use meter::{Limits, Meter};
+pub use part::{Part, PartKind};
 pub use value::{List, ListKind, Map, Text, Value, ValueKind};
 
 use compile::{Names, Template};

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ import unittest
 
 from harness.ports import free_port
 from harness.replication import Client
-from harness.server import Server, beyond_redis, encode, wait_until
+from harness.server import PATIENCE_S, Server, beyond_redis, encode, wait_until
 
 SOAK = os.path.join(os.path.dirname(__file__), "..", "..", "soak")
 OPTIONS = ("--min-replicas-ack", "1", "--min-replicas-ack-window", "5000",
@@ -67,6 +68,38 @@ class Acknowledged(unittest.TestCase):
                 waiting.socket.settimeout(None)
             replica.process.send_signal(signal.SIGCONT)
             wait_until(lambda: info(primary.port)["in_sync_replicas"] == "1", "it is back")
+
+    def test_pages_wait_for_the_replica_kept_ones_too(self):
+        site = self.enterContext(tempfile.TemporaryDirectory())
+        for path, text in {"routes": "GET / page.html\n", "templates/page.html": "{{ get('k') }}"}.items():
+            os.makedirs(os.path.dirname(os.path.join(site, path)), exist_ok=True)
+            with open(os.path.join(site, path), "w", encoding="utf-8") as f:
+                f.write(text)
+        web = free_port()
+        primary, replica = self.pair("--min-replicas-ack-timeout", "0", "--web-port", web, "--web-root", site)
+
+        def ask():
+            s = self.enterContext(socket.create_connection(("127.0.0.1", web), timeout=PATIENCE_S))
+            s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            return s
+
+        with Client(primary.port) as writer:
+            self.assertEqual(writer("SET", "k", "1"), b"OK")
+            self.assertTrue(ask().makefile("rb").read().endswith(b"\r\n\r\n1"))
+            self.stop(replica)
+            writer.send(encode("SET", "k", "2"))
+            wait_until(lambda: int(info(primary.port)["acknowledged_offset"])
+                       < int(info(primary.port)["master_repl_offset"]), "the write waits")
+            # The first request renders the page, the second one finds it.
+            pages = [ask(), ask()]
+            for waiting in pages:
+                waiting.settimeout(0.3)
+                with self.assertRaises(OSError):
+                    waiting.recv(1)
+                waiting.settimeout(PATIENCE_S)
+            replica.process.send_signal(signal.SIGCONT)
+            for page in pages:
+                self.assertTrue(page.makefile("rb").read().endswith(b"\r\n\r\n2"))
 
     def test_what_has_waited_in_vain_is_uncertain(self):
         primary, replica = self.pair("--min-replicas-ack-timeout", "300")

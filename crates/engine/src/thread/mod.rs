@@ -302,9 +302,9 @@ impl Thread {
         std::mem::take(&mut self.shows_data)
     }
 
-    /// The command that is executed tells of data.
+    /// The command that is executed tells of data, or an answer that needs none.
     #[inline]
-    pub(crate) fn note_shows_data(&mut self) {
+    pub fn note_shows_data(&mut self) {
         self.shows_data = true;
     }
 

@@ -10,7 +10,7 @@ use http1::conditional::date;
 use http1::response::{begin, end, field, length};
 use http1::{Bad, Head, Method};
 use pages::template::params;
-use pages::{Action, Found, Page, Route, Site};
+use pages::{Action, Dependency, Found, Page, Route, Site};
 use resp::Out;
 
 use super::access::Line;
@@ -19,6 +19,7 @@ use super::guard::Guard;
 use super::live::Live;
 use super::origin::{Origin, Peer};
 use super::parts::{Fresh, Sent, Way, type_of};
+use super::render::How;
 use super::streaming::Streaming;
 use super::{call, keys};
 use crate::Shared;
@@ -164,6 +165,8 @@ impl Responder {
             && is_valid(shared, thread.cx.now, head.target.raw, page, made_by)
         {
             shared.web.cache.counts.hits.fetch_add(1, Relaxed);
+            // No command has said so.
+            thread.note_shows_data();
             (self.sent.hit, self.sent.row) = (true, self.rows.place(page.route));
             self.send_page(shared, head, &way, page, true, out);
             return keeps;
@@ -273,7 +276,7 @@ impl Responder {
                 self.session.set_user(user);
             }
             let of = (&*name, params, Some(&data));
-            match self.render(shared, thread, head, of, (false, None)) {
+            match self.render(shared, thread, head, of, How::default()) {
                 Err(status) => self.error(shared, thread, head, way, status, out),
                 Ok(made) => {
                     let body = made.rendered.body;
@@ -372,6 +375,12 @@ pub(super) fn is_valid(
     page.made_by == made_by
         && now < page.deadline_ms
         && shared.engine.tracking.pages.version(id) == page.version
+        && page.depends.iter().all(|of| is_current(&shared.engine.tracking.pages, of))
+}
+
+/// Whether no key has changed that a fragment has read.
+pub(super) fn is_current(table: &Pages, of: &Dependency) -> bool {
+    table.version(of.reader) == of.version
 }
 
 /// The path as it was sent. The query is left out: a directory has none.

@@ -8,11 +8,12 @@ use engine::Thread;
 use engine::tracking::Pages;
 use http1::Head;
 use http1::response::field;
-use pages::template::{Asked, params};
-use pages::{Action, Blocks, Content, Found, Page, Rendered, Route};
+use pages::cache::fragments_max;
+use pages::template::{Asked, Common, params};
+use pages::{Action, Blocks, Content, Dependency, Found, Page, Rendered, Route};
 use resp::Out;
 
-use super::answer::{Responder, is_valid};
+use super::answer::{Responder, is_current, is_valid};
 use super::guard::Guard;
 use super::parts::{Fresh, Way, type_of};
 use super::store::EngineStore;
@@ -45,6 +46,17 @@ pub(super) struct Shown {
     pub(super) deadline_ms: i64,
 }
 
+/// How a page is rendered.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How<'a> {
+    /// Its live blocks are shown as such.
+    pub(super) live: bool,
+    /// What has not changed since this page is taken from there.
+    pub(super) earlier: Option<&'a Page>,
+    /// It has fragments in common with pages of these rules; none: it has none.
+    pub(super) rules: Option<u64>,
+}
+
 /// The page of a route: its template, its parameters, and the number of the user's rules.
 type Of<'a> = (&'a Route, &'a str, &'a [(String, String)], u64);
 
@@ -67,7 +79,11 @@ impl Responder {
         ((route, name, params, rules), earlier): (Of<'_>, Option<&Page>),
         out: &mut Out,
     ) {
-        match self.render(shared, thread, head, (name, params, None), (true, earlier)) {
+        // Streams watch pages with live blocks: they have no fragments.
+        let is_watched = earlier.is_some_and(|page| !page.blocks.is_empty());
+        let has_fragments = route.caches && !is_watched;
+        let how = How { live: true, earlier, rules: has_fragments.then_some(rules) };
+        match self.render(shared, thread, head, (name, params, None), how) {
             Ok(made) if made.keeps => {
                 let page = self.keep(shared, head, (route, name, rules), made);
                 self.send_page(shared, head, way, &page, false, out);
@@ -105,6 +121,7 @@ impl Responder {
             content,
             blocks: rendered.blocks,
             parts: rendered.parts,
+            depends: rendered.depends.into(),
             version,
             made_by: (self.site.number, rules),
             deadline_ms,
@@ -143,7 +160,9 @@ impl Responder {
         let Action::Template(name) = &route.action else { return Err(404) };
         let params = params(&route, values);
         let of = (name.as_str(), &*params, None);
-        let made = self.render(shared, thread, head, of, (true, None))?;
+        // Who watches is told of the page's own keys: it has no fragments.
+        let how = How { live: true, ..How::default() };
+        let made = self.render(shared, thread, head, of, how)?;
         let (version, deadline_ms) = (made.version, made.deadline_ms);
         let (blocks, varies) = (Arc::clone(&made.rendered.blocks), made.rendered.varies);
         if made.keeps && route.caches {
@@ -152,8 +171,7 @@ impl Responder {
         Ok((Shown { blocks, version, made_by, deadline_ms }, varies))
     }
 
-    /// Renders a template at one moment of its keys, with parameters and perhaps further names. Its live blocks
-    /// are shown as such if it is `live`, and what did not change since the page was kept is taken from there.
+    /// Renders a template at one moment of its keys, with parameters and perhaps further names.
     /// Returns the status of what went wrong.
     pub(super) fn render(
         &mut self,
@@ -161,17 +179,15 @@ impl Responder {
         thread: &mut Thread,
         head: &Head<'_>,
         (name, params, data): (&str, &[(String, String)], Option<&serde_json::Value>),
-        (live, earlier): (bool, Option<&Page>),
+        How { live, earlier, rules }: How<'_>,
     ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
         let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
-        self.session.page = id;
-        shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
-        self.sent.renderings += 1;
+        self.begin_rendering(shared, id);
         let origin = shared.web.origin(&engine.config, self.peer, head);
         let headers = || fields(head);
-        let asked = Asked {
+        let mut asked = Asked {
             method: head.method.name(),
             path: &head.target.path,
             host: &origin.host,
@@ -183,6 +199,7 @@ impl Responder {
             data,
             live,
             earlier: earlier.map(Page::as_earlier),
+            common: rules.map(|rules| common(shared, (self.site.number, rules))),
         };
         let now = thread.cx.now;
         let secret = || shared.web.secret.keys(engine);
@@ -207,21 +224,31 @@ impl Responder {
             }
             thread.collect();
             let rendered = rendered.map_err(|why| self.failure(shared, thread, waits, &why))?;
-            if !held && table.version(id) != version {
+            let own = Dependency { reader: id, version };
+            if !held && !rendered.depends.iter().chain([&own]).all(|of| is_current(table, of)) {
                 continue;
             }
-            if rendered.parts_kept > 0 {
-                shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
-            }
+            note(shared, thread, &rendered);
             let keeps = lasts && !rendered.varies && data.is_none();
+            if keeps && !rendered.blocks.is_empty() && !rendered.depends.is_empty() {
+                asked.common = None; // Who watches is told of the page's own keys only.
+                continue;
+            }
             let has_end = keeps || !rendered.blocks.is_empty();
-            let deadline = if has_end { thread.first_deadline(engine, 0, &keys) } else { None };
-            let deadline_ms = deadline.unwrap_or(i64::MAX).min(of_parts);
+            let of_keys = has_end.then(|| thread.first_deadline(engine, 0, &keys)).flatten();
+            let deadline_ms = of_keys.unwrap_or(i64::MAX).min(of_parts);
             let set_cookie = guard.as_mut().and_then(|guard| guard.set_cookie.take());
             let headers = set_cookie.into_iter().map(|text| ("Set-Cookie".to_owned(), text));
             return Ok(Made { rendered, version, deadline_ms, keeps, headers: headers.collect() });
         }
         Err(500)
+    }
+
+    /// From here on reads are noted for the page with this number.
+    fn begin_rendering(&mut self, shared: &Shared, id: u64) {
+        self.session.page = id;
+        shared.web.cache.counts.renderings.fetch_add(1, Relaxed);
+        self.sent.renderings += 1;
     }
 
     /// The status of a page that was not rendered: a command of it has to wait, or something is wrong with it.
@@ -231,6 +258,23 @@ impl Responder {
         }
         self.complain(shared, thread.cx.now, why);
         500
+    }
+}
+
+/// What pages of a site and of a user's rules have in common.
+fn common(shared: &Shared, made_by: (u64, u64)) -> Common<'_> {
+    let max = fragments_max(shared.engine.config.bytes(Id::WebCacheSize) as usize);
+    Common { fragments: &shared.web.cache.fragments, made_by, max }
+}
+
+/// Notes what a page was made of.
+fn note(shared: &Shared, thread: &mut Thread, rendered: &Rendered) {
+    if rendered.parts_kept > 0 {
+        shared.web.cache.counts.parts_kept.fetch_add(rendered.parts_kept, Relaxed);
+    }
+    if !rendered.depends.is_empty() {
+        // Perhaps no command was run.
+        thread.note_shows_data();
     }
 }
 

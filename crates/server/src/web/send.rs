@@ -14,6 +14,7 @@ use resp::Out;
 
 use super::answer::Responder;
 use super::parts::{Fresh, Way, type_of};
+use super::render::How;
 use crate::Shared;
 
 /// Bodies of at least this size are sent from where they are, not copied.
@@ -235,7 +236,7 @@ impl Responder {
         let site = Arc::clone(&self.site);
         let name = format!("{status}.html");
         let made = if site.has_template(&name) {
-            self.render(shared, thread, head, (&*name, &[], None), (false, None)).ok()
+            self.render(shared, thread, head, (&*name, &[], None), How::default()).ok()
         } else {
             None
         };

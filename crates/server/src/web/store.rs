@@ -2,14 +2,20 @@
 
 use engine::tracking::Pages;
 use engine::{Engine, Session, Thread};
-use pages::Store;
+use pages::{Dependency, Store};
 
+use super::answer::is_current;
 use super::guard::Guard;
 
-/// What was there before a part began.
+/// What was there before a part or a fragment began.
 pub(super) struct Begun {
     keys: usize,
+    slots: usize,
+    version: u64,
     lasts: bool,
+    deadline_ms: i64,
+    /// For whom reads were noted.
+    reader: u64,
 }
 
 /// Keys of a part; one with more is not kept.
@@ -26,12 +32,12 @@ pub(super) struct EngineStore<'a, 'g> {
     pub(super) lasts: bool,
     /// Its parts are noted.
     pub(super) notes: bool,
-    /// Slots of the keys that the part has read, and their versions before that, added up.
+    /// Slots of the keys that the parts have read, and for the last one their versions before that, added up.
     slots: Vec<u32>,
     version: u64,
-    /// The part that has begun.
-    pub(super) part: Option<Begun>,
-    /// The first deadline of what finished parts have read, in Unix milliseconds.
+    /// The parts and fragments that have begun, one in the other.
+    parts: Vec<Begun>,
+    /// The first deadline of what finished parts and fragments have read, in Unix milliseconds.
     pub(super) deadline_ms: i64,
     /// A command could not be run now.
     pub(super) waits: bool,
@@ -57,7 +63,7 @@ impl<'a, 'g> EngineStore<'a, 'g> {
             notes: false,
             slots: Vec::new(),
             version: 0,
-            part: None,
+            parts: Vec::new(),
             deadline_ms: i64::MAX,
             waits: false,
             guard: None,
@@ -66,12 +72,38 @@ impl<'a, 'g> EngineStore<'a, 'g> {
     }
 }
 
+impl EngineStore<'_, '_> {
+    /// From here on reads are noted for this reader.
+    fn begin(&mut self, reader: u64) {
+        let reader = std::mem::replace(&mut self.session.page, reader);
+        let (keys, slots) = (self.keys.len(), self.slots.len());
+        let (version, lasts, deadline_ms) = (self.version, self.lasts, self.deadline_ms);
+        self.parts.push(Begun { keys, slots, version, lasts, deadline_ms, reader });
+        (self.version, self.lasts, self.deadline_ms) = (0, true, i64::MAX);
+    }
+
+    /// Ends what has begun last. Returns until when it is valid; none: it depends on more than keys.
+    fn end(&mut self) -> Option<i64> {
+        let before = self.parts.pop()?;
+        let lasts = self.lasts;
+        let own = self.thread.first_deadline(self.engine, 0, &self.keys[before.keys..]);
+        let deadline_ms = self.deadline_ms.min(own.unwrap_or(i64::MAX));
+        self.keys.truncate(before.keys);
+        self.slots.truncate(before.slots);
+        self.session.page = before.reader;
+        self.version = before.version;
+        self.lasts &= before.lasts;
+        self.deadline_ms = before.deadline_ms.min(deadline_ms);
+        lasts.then_some(deadline_ms)
+    }
+}
+
 impl Store for EngineStore<'_, '_> {
     fn read(&mut self, mut words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let Self { engine, thread, session, keys, part, slots, version, .. } = self;
+        let Self { engine, thread, session, keys, parts, slots, version, .. } = self;
         let note = |key: &[u8]| {
             keys.push(key.to_vec());
-            if part.is_some() {
+            if !parts.is_empty() {
                 let slot = Pages::key_slot(key);
                 *version = version.wrapping_add(engine.tracking.pages.key_version(slot));
                 slots.push(slot);
@@ -88,27 +120,21 @@ impl Store for EngineStore<'_, '_> {
 
     fn begin_part(&mut self) -> bool {
         if self.notes {
-            self.part = Some(Begun { keys: self.keys.len(), lasts: self.lasts });
-            self.lasts = true;
-            self.slots.clear();
-            self.version = 0;
+            self.begin(self.session.page);
         }
         self.notes
     }
 
     fn end_part(&mut self, slots: &mut Vec<u32>) -> Option<(u64, i64)> {
-        let before = self.part.take()?;
-        let lasts = self.lasts;
-        self.lasts &= before.lasts;
-        if !lasts || self.slots.len() > PART_KEYS_MAX {
-            return None;
+        let before = self.parts.last()?.slots;
+        let read = self.slots.get(before..).unwrap_or_default();
+        let fits = read.len() <= PART_KEYS_MAX;
+        if fits {
+            slots.extend_from_slice(read);
         }
-        let deadline = self.thread.first_deadline(self.engine, 0, &self.keys[before.keys..]);
-        self.keys.truncate(before.keys);
-        let deadline_ms = deadline.unwrap_or(i64::MAX);
-        self.deadline_ms = self.deadline_ms.min(deadline_ms);
-        slots.extend_from_slice(&self.slots);
-        Some((self.version, deadline_ms))
+        let version = self.version;
+        let deadline_ms = self.end()?;
+        fits.then_some((version, deadline_ms))
     }
 
     fn has_part(&mut self, slots: &[u32], version: u64, deadline_ms: i64) -> bool {
@@ -116,6 +142,31 @@ impl Store for EngineStore<'_, '_> {
         let now = || slots.iter().fold(0, |sum: u64, s| sum.wrapping_add(pages.key_version(*s)));
         // Versions only grow: their sum is the same only if each is.
         let has = self.notes && self.thread.cx.now < deadline_ms && now() == version;
+        if has {
+            self.deadline_ms = self.deadline_ms.min(deadline_ms);
+        }
+        has
+    }
+
+    fn begin_fragment(&mut self, hash: u64) -> Option<Dependency> {
+        if !self.notes {
+            return None;
+        }
+        let (table, reader) = (&self.engine.tracking.pages, Pages::reader(hash));
+        let version = table.version(reader);
+        table.begin(self.thread.cx.now, || self.engine.keyspace.take_interest());
+        self.begin(reader);
+        Some(Dependency { reader, version })
+    }
+
+    fn end_fragment(&mut self) -> Option<i64> {
+        self.end()
+    }
+
+    fn has_fragment(&mut self, depends: &[Dependency], deadline_ms: i64) -> bool {
+        let pages = &self.engine.tracking.pages;
+        let is_valid = self.notes && self.thread.cx.now < deadline_ms;
+        let has = is_valid && depends.iter().all(|of| is_current(pages, of));
         if has {
             self.deadline_ms = self.deadline_ms.min(deadline_ms);
         }

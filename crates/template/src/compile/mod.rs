@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::ast::{Compare, Math};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Place, Result};
+use crate::part::PartKind;
 
 /// A name, by its number in an engine.
 pub(crate) type Name = u32;
@@ -176,13 +177,14 @@ pub(crate) struct MacroSpec {
     pub(crate) caller: bool,
 }
 
-/// What a turn of a loop writes, if it depends on nothing but some variables and what it calls.
+/// What a loop or a turn of one writes, if it depends on nothing but some variables and what it calls.
 pub(crate) struct PartSpec {
+    pub(crate) kind: PartKind,
     /// Its number in the engine.
     pub(crate) number: u32,
     /// Variables that it may read.
     pub(crate) names: Box<[Name]>,
-    /// It reads where in the loop it is.
+    /// It is a turn, and reads where in the loop it is.
     pub(crate) uses_loop: bool,
     /// The operation behind it.
     pub(crate) end: u32,

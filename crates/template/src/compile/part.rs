@@ -1,10 +1,13 @@
-//! Parts of a page that a host may keep: turns of loops that write the same text as long as some variables and
-//! what they call stay the same.
+//! Parts of a page that a host may keep: loops, and turns of loops, that write the same text as long as some
+//! variables and what they call stay the same.
 //!
 //! A turn is one if all that it does is known to have no effect but its text: it defines no macro, changes no
 //! namespace, leaves the loop nowhere else, and needs no other template. What it calls is the host's business.
+//! A loop is one if it calls something, stands in no other loop, assigns nothing that is seen behind it, and all that
+//! it does is known in the same way.
 
 use super::{Compiler, Name, Op, PartSpec};
+use crate::part::PartKind;
 
 /// Operations from which on a part without calls is worth keeping.
 const OPS_MIN: usize = 24;
@@ -20,14 +23,14 @@ impl Compiler<'_> {
     }
 
     /// Ends a part, or makes nothing of it if it is none.
-    pub(super) fn end_part(&mut self, part: u32, recursive: bool) {
+    pub(super) fn end_part(&mut self, kind: PartKind, part: u32, recursive: bool) {
         let end = self.add(Op::PartEnd(0));
-        let found = if recursive { None } else { self.part_of(part + 1, end) };
+        let found = if recursive { None } else { self.part_of(kind, part + 1, end) };
         let (begin_op, end_op) = match found {
             Some((names, uses_loop)) => {
                 let number = self.names.parts;
                 self.names.parts += 1;
-                self.code.parts.push(PartSpec { number, names, uses_loop, end: end + 1 });
+                self.code.parts.push(PartSpec { kind, number, names, uses_loop, end: end + 1 });
                 let at = self.code.parts.len() as u32 - 1;
                 (Op::Part(at), Op::PartEnd(at))
             }
@@ -37,11 +40,16 @@ impl Compiler<'_> {
         self.code.ops[end as usize] = end_op;
     }
 
-    /// The names that operations read, and whether `loop` is one of them, if they are a part.
-    fn part_of(&self, from: u32, to: u32) -> Option<(Box<[Name]>, bool)> {
+    /// The names that operations read, and whether the `loop` around a turn is one of them, if they are a part.
+    fn part_of(&self, kind: PartKind, from: u32, to: u32) -> Option<(Box<[Name]>, bool)> {
         let ops = &self.code.ops[from as usize..to as usize];
         let (mut names, mut uses_loop, mut calls) = (Vec::new(), false, false);
+        let mut inner = Inner::default();
         for (i, op) in ops.iter().enumerate() {
+            inner.follow(op);
+            if kind == PartKind::Loop && inner.is_empty() && matches!(op, Op::Store(_)) {
+                return None;
+            }
             let (name, asked) = match *op {
                 Op::Load(name) => (name, ops.get(i + 1)),
                 Op::EmitAttr(name, _) => (name, Some(op)),
@@ -62,7 +70,7 @@ impl Compiler<'_> {
                 _ => return None,
             };
             let text = self.names.text(name);
-            if text == "loop" {
+            if text == "loop" && !(kind == PartKind::Loop && inner.has_loop()) {
                 let (Some(Op::Attr(of)) | Some(Op::EmitAttr(_, of))) = asked else { return None };
                 if !OF_LOOP.contains(&self.names.text(*of)) {
                     return None;
@@ -75,7 +83,39 @@ impl Compiler<'_> {
                 names.push(name);
             }
         }
-        (calls || ops.len() >= OPS_MIN).then(|| (names.into(), uses_loop))
+        // What a loop asks of one around it, in an included template, is not looked at.
+        if uses_loop && kind == PartKind::Loop {
+            return None;
+        }
+        let is_worth_it = calls || kind == PartKind::Turn && ops.len() >= OPS_MIN;
+        is_worth_it.then(|| (names.into(), uses_loop))
+    }
+}
+
+/// The frames that a part has begun: of each, whether the body of a loop stands in it.
+#[derive(Default)]
+struct Inner(Vec<bool>);
+
+impl Inner {
+    /// Operations are looked at as they are written. Those that leave a loop take its frames off a second time, so that
+    /// there are fewer here than there are when the part runs, and never more.
+    fn follow(&mut self, op: &Op) {
+        match op {
+            Op::PushLoop { with_loop, .. } => self.0.push(*with_loop),
+            Op::PushFrame => self.0.push(false),
+            Op::PopLoop | Op::PopFrame => {
+                self.0.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has_loop(&self) -> bool {
+        self.0.contains(&true)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Code, Compiler, MacroSpec, Op, Scope};
 use crate::ast::{Body, Expr, For, Kind, Macro, Step, StepKind, Stmt, StmtKind, Target};
+use crate::part::PartKind;
 
 impl Compiler<'_> {
     pub(super) fn body(&mut self, body: &Body<'_>) {
@@ -193,6 +194,15 @@ impl Compiler<'_> {
     }
 
     fn for_loop(&mut self, of: &For<'_>) {
+        let is_within = self.scopes.iter().any(|scope| matches!(scope, Scope::Loop { .. }));
+        let part = (!is_within && !of.recursive).then(|| self.begin_part());
+        self.looped(of);
+        if let Some(part) = part {
+            self.end_part(PartKind::Loop, part, false);
+        }
+    }
+
+    fn looped(&mut self, of: &For<'_>) {
         let at = self.at;
         if let Some(filter) = &of.filter {
             self.add(Op::Int(0));
@@ -223,7 +233,7 @@ impl Compiler<'_> {
         self.assign(&of.target);
         let part = self.begin_part();
         self.body(&of.body);
-        self.end_part(part, of.recursive);
+        self.end_part(PartKind::Turn, part, of.recursive);
         self.add(Op::Jump(iterate));
         self.land(iterate);
         if let Some(Scope::Loop { breaks, .. }) = self.scopes.pop() {

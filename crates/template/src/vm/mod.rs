@@ -61,8 +61,10 @@ pub(crate) struct Machine<'t, 'h> {
     extended: Vec<&'t str>,
     depth: u32,
     checked: u64,
-    /// The part that has begun: its number, and how many frames there are.
-    part: Option<(u32, usize)>,
+    /// The turn that has begun as a part: its number, and how many frames there are.
+    turn: Option<(u32, usize)>,
+    /// The loop, likewise.
+    whole_loop: Option<(u32, usize)>,
     part_key: Vec<u8>,
 }
 
@@ -93,7 +95,8 @@ pub(crate) fn render<'t>(
         extended: Vec::new(),
         depth: 0,
         checked: 0,
-        part: None,
+        turn: None,
+        whole_loop: None,
         part_key: Vec::new(),
     };
     machine.run(&template.main, 0)?;

@@ -1,10 +1,10 @@
 //! Parts of a page that the host may have kept: see [`crate::compile::PartSpec`].
 
 use super::Machine;
-use crate::compile::PartSpec;
+use crate::compile::{Name, PartSpec};
 use crate::error::Result;
 use crate::escape::Escape;
-use crate::host::Part;
+use crate::part::{Part, PartKind};
 use crate::value::{ListKind, Text, Value};
 
 /// Bytes of the values that a part depends on; with more it is no part.
@@ -16,13 +16,16 @@ impl<'t> Machine<'t, '_> {
     /// Begins a part. Returns whether it was kept, and is written.
     pub(super) fn begin_part(&mut self, spec: &PartSpec) -> Result<bool> {
         // What is captured goes elsewhere, and a part of a part is kept with it.
-        if self.part.is_some() || !self.captures.is_empty() || self.in_live {
+        let is_within = self.turn.is_some()
+            || spec.kind == PartKind::Loop && (self.whole_loop.is_some() || self.is_in_recursive());
+        if is_within || !self.captures.is_empty() || self.in_live {
             return Ok(false);
         }
         let mut key = std::mem::take(&mut self.part_key);
         key.clear();
         let known = match self.key_of(spec, &mut key) {
-            Some(()) => self.host.part(&key, &mut self.out, &self.env.meter),
+            Some(()) if spec.kind == PartKind::Loop && self.asks(spec) => Ok(Part::Other),
+            Some(()) => self.host.part(spec.kind, &key, &mut self.out, &self.env.meter),
             None => Ok(Part::Other),
         };
         self.part_key = key;
@@ -32,7 +35,7 @@ impl<'t> Machine<'t, '_> {
                 Ok(true)
             }
             Part::Begun => {
-                self.part = Some((spec.number, self.frames.len()));
+                *self.begun(spec.kind) = Some((spec.number, self.frames.len()));
                 Ok(false)
             }
             Part::Other => Ok(false),
@@ -40,10 +43,33 @@ impl<'t> Machine<'t, '_> {
     }
 
     pub(super) fn end_part(&mut self, spec: &PartSpec) {
-        if self.part == Some((spec.number, self.frames.len())) {
-            self.part = None;
-            self.host.end_part(&self.out);
+        let this = Some((spec.number, self.frames.len()));
+        let begun = self.begun(spec.kind);
+        if *begun == this {
+            *begun = None;
+            self.host.end_part(spec.kind, &self.out);
         }
+    }
+
+    /// The part of a kind that has begun.
+    fn begun(&mut self, kind: PartKind) -> &mut Option<(u32, usize)> {
+        match kind {
+            PartKind::Loop => &mut self.whole_loop,
+            PartKind::Turn => &mut self.turn,
+        }
+    }
+
+    /// Whether a loop in here is deeper than it would be elsewhere, which it may show.
+    fn is_in_recursive(&self) -> bool {
+        self.frames.innermost(false).is_some_and(|outer| outer.recurse.is_some())
+    }
+
+    /// Whether a name of a part is neither a variable nor the same for all pages.
+    fn asks(&self, spec: &PartSpec) -> bool {
+        let asks = |name: Name| {
+            self.frames.load(name).is_none() && self.host.is_asked(self.engine.names.text(name))
+        };
+        spec.names.iter().any(|name| asks(*name))
     }
 
     /// All that a part depends on but what it calls.

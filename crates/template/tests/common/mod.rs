@@ -1,10 +1,11 @@
 //! The same template with minijinja and with this crate.
 #![allow(dead_code, reason = "not every test uses all of it")]
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value as Json;
-use template::{Arguments, Engine, Escape, Host, Limits, Meter, Result, Value};
+use template::{Arguments, Engine, Escape, Host, Limits, Meter, Part, PartKind, Result, Value};
 
 /// The data of all templates.
 pub(crate) const DATA: &str = r#"{
@@ -28,11 +29,51 @@ pub(crate) fn escape_of(name: &str) -> Escape {
     }
 }
 
-pub(crate) struct Data(pub(crate) Json);
+/// The host of a page: it keeps all parts, for the page that is made behind it.
+#[derive(Default)]
+pub(crate) struct Data {
+    json: Json,
+    kept: HashMap<(bool, Vec<u8>), String>,
+    /// The parts that have begun: their keys, and where their texts begin.
+    begun: Vec<(PartKind, Vec<u8>, usize)>,
+    /// How many parts were kept, loops apart.
+    pub(crate) loops: usize,
+    pub(crate) turns: usize,
+}
+
+impl Data {
+    pub(crate) fn new() -> Self {
+        Self { json: serde_json::from_str(DATA).expect("JSON"), ..Self::default() }
+    }
+}
 
 impl<'t> Host<'t> for Data {
     fn global(&mut self, name: &str) -> Option<Value<'t>> {
-        self.0.get(name).map(|value| template::of_json(value.clone()).expect("data"))
+        self.json.get(name).map(|value| template::of_json(value.clone()).expect("data"))
+    }
+
+    // A loop is kept although it asks: the data are always the same.
+    fn is_asked(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn part(&mut self, kind: PartKind, key: &[u8], out: &mut String, _: &Meter) -> Result<Part> {
+        if let Some(text) = self.kept.get(&(kind == PartKind::Loop, key.to_vec())) {
+            out.push_str(text);
+            *(if kind == PartKind::Loop { &mut self.loops } else { &mut self.turns }) += 1;
+            return Ok(Part::Kept);
+        }
+        let is_turn = self.begun.last().is_some_and(|(kind, ..)| *kind == PartKind::Turn);
+        assert!(!is_turn, "a part begins in a turn");
+        assert!(self.begun.is_empty() || kind == PartKind::Turn, "a loop begins in a part");
+        self.begun.push((kind, key.to_vec(), out.len()));
+        Ok(Part::Begun)
+    }
+
+    fn end_part(&mut self, kind: PartKind, out: &str) {
+        let (begun, key, start) = self.begun.pop().expect("a part has begun");
+        assert_eq!(begun, kind);
+        self.kept.insert((kind == PartKind::Loop, key), out[start..].to_owned());
     }
 
     fn call(&mut self, name: &str, args: &Arguments<'_, 't>, _: &Meter) -> Result<Value<'t>> {
@@ -103,8 +144,17 @@ pub(crate) fn ours(templates: &[(&str, &str)]) -> std::result::Result<String, St
     for (name, text) in templates {
         engine.add(name, text).map_err(|e| e.to_string())?;
     }
-    let mut host = Data(serde_json::from_str(DATA).expect("JSON"));
-    engine.render(templates[0].0, &mut host, Limits::default()).map_err(|e| e.to_string())
+    let mut host = Data::new();
+    let mut render = || {
+        host.begun.clear();
+        engine.render(templates[0].0, &mut host, Limits::default()).map_err(|e| e.to_string())
+    };
+    let page = render();
+    // A page that fails has parts that have not ended.
+    if page.is_ok() {
+        assert_eq!(render(), page, "made of its parts: {templates:#?}");
+    }
+    page
 }
 
 /// How the two differ, if they do.

@@ -9,7 +9,12 @@ const FIGURES: [(&str, &str, MetricKind, &str); 7] = [
     ("failures", "failures_total", Counter, "Renderings that failed."),
     ("cache_evictions", "cache_evictions_total", Counter, "Pages that made room for others."),
     ("cache_pages", "cache_pages", Gauge, "Pages that are kept."),
-    ("cache_bytes", "cache_bytes", Gauge, "Bytes of pages that are kept, and of compressed forms."),
+    (
+        "cache_bytes",
+        "cache_bytes",
+        Gauge,
+        "Bytes of pages that are kept, of compressed forms and of fragments.",
+    ),
     (
         "compressed_bytes",
         "compressed_bytes",
