@@ -12,7 +12,7 @@ use crate::request::{Response, Sender, Target, To};
 use crate::server::Server;
 use crate::spec::Flags;
 use crate::subscriber::Subscriber;
-use crate::topology::cluster::Cluster;
+use crate::topology::cluster::{Cluster, Way};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -260,6 +260,9 @@ impl Client {
     }
 
     async fn run_transaction(&self, transaction: &Transaction) -> Result<Vec<Value>> {
+        if transaction.is_empty() {
+            return Ok(Vec::new());
+        }
         match &self.topology {
             Topology::Server(master, _) => transaction.run_on(master.shared(), false).await,
             Topology::Cluster(cluster) => cluster.exec(transaction).await,
@@ -267,7 +270,8 @@ impl Client {
     }
 
     /// Watches keys, lets `body` read what it wants on a connection of its own and say what is to be done, and does
-    /// it if no other client has changed one of the keys meanwhile. If one has, `body` is called again.
+    /// it if no other client has changed one of the keys meanwhile. If one has, `body` is called again. So it is if
+    /// the keys move within a cluster, on a connection to the node that has them now.
     ///
     /// ```no_run
     /// # use apus_client::{Transaction, cmd, prelude::*};
@@ -293,23 +297,46 @@ impl Client {
         mut body: impl AsyncFnMut(&Dedicated) -> Result<Transaction>,
     ) -> Result<T> {
         let keys: Vec<K> = keys.into_iter().collect();
-        let first = keys.first().ok_or_else(|| Error::usage("no key is watched"))?;
-        let server = self.server_for(Some(first.as_ref()))?;
+        let first = keys.first().ok_or_else(|| Error::usage("no key is watched"))?.as_ref();
+        let watch = keys.iter().fold(Command::new("WATCH"), |watch, key| watch.arg(key.as_ref()));
+        let mut way = Way::default();
         loop {
-            let own = Dedicated::new(server.acquire().await?);
-            let watch = |watch: Command, key: &K| watch.arg(key.as_ref());
-            own.watch_until_exec(keys.iter().fold(Command::new("WATCH"), watch)).await?;
-            let transaction = body(&own).await?;
-            let replies = own.exec(transaction).await;
-            match replies {
-                Err(error) if error.kind() == ErrorKind::Aborted => own.release(),
-                Err(error) => return Err(error),
-                Ok(replies) => {
-                    own.release();
-                    return T::from_value(Value::Array(replies));
+            let error = match self.watch_and_exec(&mut way, first, &watch, &mut body).await {
+                Ok(Some(replies)) => return T::from_value(Value::Array(replies)),
+                Ok(None) => {
+                    way = Way::default();
+                    continue;
                 }
+                Err(error) => error,
+            };
+            match &self.topology {
+                Topology::Cluster(cluster) if cluster.goes_on(&mut way, &error).await => {}
+                _ => return Err(error),
             }
         }
+    }
+
+    /// One round of it; nothing if a key has changed.
+    async fn watch_and_exec(
+        &self,
+        way: &mut Way,
+        first: &[u8],
+        watch: &Command,
+        body: &mut impl AsyncFnMut(&Dedicated) -> Result<Transaction>,
+    ) -> Result<Option<Vec<Value>>> {
+        let (server, is_asking) = match &self.topology {
+            Topology::Server(master, _) => (master.clone(), false),
+            Topology::Cluster(cluster) => cluster.next_stop(way, Some(first))?,
+        };
+        let own = Dedicated::new(server.acquire().await?).behind_asking(is_asking);
+        own.watch_until_exec(watch).await?;
+        let transaction = body(&own).await?;
+        let replies = match own.exec(transaction).await {
+            Err(error) if error.kind() == ErrorKind::Aborted => None,
+            replies => Some(replies?),
+        };
+        own.release();
+        Ok(replies)
     }
 }
 

@@ -18,11 +18,18 @@ pub struct Dedicated {
     exclusive: Exclusive,
     /// It may no longer be as a new one.
     is_changed: AtomicBool,
+    /// Its keys are on this node of a cluster, and their slot is another node's still: each command goes behind
+    /// `ASKING`.
+    is_asking: bool,
 }
 
 impl Dedicated {
     pub(crate) fn new(exclusive: Exclusive) -> Self {
-        Self { exclusive, is_changed: AtomicBool::new(false) }
+        Self { exclusive, is_changed: AtomicBool::new(false), is_asking: false }
+    }
+
+    pub(crate) fn behind_asking(self, is_asking: bool) -> Self {
+        Self { is_asking, ..self }
     }
 
     pub(crate) fn send(&self, command: Command) -> Response<'_> {
@@ -37,6 +44,7 @@ impl Dedicated {
                 "{} has more than one reply: subscriptions are `Client::subscribe`",
                 command.name()
             ))),
+            false if self.is_asking => Response::boxed(async move { self.ask(&command).await }),
             false => Response::reply(Reply::new(self.exclusive.connection.clone(), command)),
         };
         #[cfg(feature = "tracing")]
@@ -56,7 +64,7 @@ impl Dedicated {
     ///
     /// [`ErrorKind::Aborted`](crate::ErrorKind::Aborted) if one has changed; the server's, if it refuses a command of the transaction.
     pub async fn exec(&self, transaction: Transaction) -> Result<Vec<Value>> {
-        let replies = transaction.run_on(&self.exclusive.connection, false);
+        let replies = transaction.run_on(&self.exclusive.connection, self.is_asking);
         #[cfg(feature = "tracing")]
         let replies = crate::trace::within(transaction.span(self.exclusive.peer()), replies);
         replies.await
@@ -71,11 +79,19 @@ impl Dedicated {
 
 impl Dedicated {
     /// Says `WATCH` on a connection that is given back only after an `EXEC`, which ends it.
-    pub(crate) async fn watch_until_exec(&self, watch: Command) -> Result<()> {
-        match Reply::new(self.exclusive.connection.clone(), watch).await? {
+    pub(crate) async fn watch_until_exec(&self, watch: &Command) -> Result<()> {
+        let reply = match self.is_asking {
+            true => self.ask(watch).await?,
+            false => Reply::new(self.exclusive.connection.clone(), watch.duplicate()).await?,
+        };
+        match reply {
             Value::Error(error) => Err(error.into()),
             _ => Ok(()),
         }
+    }
+
+    async fn ask(&self, command: &Command) -> Result<Value> {
+        Reply::behind_asking(self.exclusive.connection.clone(), command).await
     }
 }
 

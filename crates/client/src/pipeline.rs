@@ -80,6 +80,12 @@ impl Transaction {
         self
     }
 
+    /// Whether it has no command: then it is only of use to learn whether a watched key has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty()
+    }
+
     /// The key that decides which server of a cluster it belongs to.
     pub(crate) fn first_key(&self) -> Option<&[u8]> {
         self.commands.iter().find_map(Command::first_key)
@@ -97,9 +103,6 @@ impl Transaction {
         connection: &Arc<Connection>,
         is_asking: bool,
     ) -> Result<Vec<Value>> {
-        if self.commands.is_empty() {
-            return Ok(Vec::new());
-        }
         let mut batch = Batch::new();
         if is_asking {
             batch.push(&Command::new("ASKING"));

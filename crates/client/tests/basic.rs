@@ -173,6 +173,17 @@ fn pipelines_and_transactions() {
                 }
             }
             assert_eq!(client.get("n").to::<i64>().await.expect("the other's"), 100);
+            // One without commands says whether the key is as it was, and ends the watch.
+            for is_changed in [false, true, false] {
+                dedicated.watch("n").await.expect("watched");
+                if is_changed {
+                    client.incr("n").await.expect("incremented");
+                }
+                let result = dedicated.exec(Transaction::new()).await.map_err(|error| error.kind());
+                let expected = if is_changed { Err(ErrorKind::Aborted) } else { Ok(Vec::new()) };
+                assert_eq!(result, expected);
+                client.incr("n").await.expect("incremented");
+            }
         }
     });
 }

@@ -4,8 +4,8 @@ mod common;
 
 use apus_client::prelude::*;
 use apus_client::{
-    Backoff, Cache, CacheConfig, Client, Command, Config, Event, Subscriber, Tracking, Transaction,
-    cmd, slot,
+    Backoff, Cache, CacheConfig, Client, Command, Config, Dedicated, Event, Subscriber, Tracking,
+    Transaction, cmd, slot,
 };
 use common::{Server, cluster, eventually, has_redis};
 use std::sync::Arc;
@@ -114,10 +114,81 @@ fn a_transaction_follows_keys_whose_slot_is_on_its_way() {
         transaction.push(cmd().set("{m}new", 7)).push(cmd().get("{m}new"));
         let (_, seven): (String, i64) = client.exec(transaction).await.expect("it follows ASK");
         assert_eq!(seven, 7);
+        // One that watches reads there, too.
+        let double = async |own: &Dedicated| {
+            let n: i64 = own.get("{m}there").to().await?;
+            let mut transaction = Transaction::new();
+            transaction.push(cmd().set("{m}there", 2 * n)).push(cmd().incr("{m}there"));
+            Ok(transaction)
+        };
+        let replies = client.exec_watching::<(String, i64), _>(["{m}there"], double).await;
+        assert_eq!(replies.expect("it follows ASK").1, 5);
         // Nothing of it is where the slot still is.
         let keys = Command::new("CLUSTER COUNTKEYSINSLOT").arg(number);
         let left = nodes[from].call(keys).await.expect("counted");
         assert_eq!(left, apus_client::Value::Int(0));
+    });
+}
+
+async fn add_one(client: &Client, i: usize) {
+    let add = async |own: &Dedicated| {
+        let n: Option<i64> = own.hget("{m}n", "all").to().await?;
+        // The slot may move here, where the transaction is not sent yet.
+        tokio::task::yield_now().await;
+        let mut transaction = Transaction::new();
+        transaction.push(cmd().hset("{m}n", ("all", n.unwrap_or(0) + 1)));
+        transaction.push(cmd().hincrby("{m}n", format!("of{i}"), 1));
+        Ok(transaction)
+    };
+    client.exec_watching::<(), _>(["{m}n"], add).await.expect("executed");
+}
+
+/// Many change one value by reading and writing it while its slot moves to and fro, and no change is lost. A client
+/// whose map is old is sent on, too.
+#[test]
+fn transactions_that_watch_lose_nothing_while_their_slot_moves() {
+    const EACH: i64 = 100;
+    if !has_redis() {
+        return;
+    }
+    common::runtime().block_on(async {
+        let (servers, nodes) = cluster::start().await;
+        let number = slot(b"{m}n");
+        let mut at = node_of(number);
+        let mut tasks = Vec::new();
+        for (i, server) in servers.iter().enumerate() {
+            let client = connect(server).await;
+            // The compiler does not see that the future of a closure that borrows may change threads.
+            let runtime = tokio::runtime::Handle::current();
+            let add_all = move || {
+                runtime.block_on(async {
+                    for _ in 0..EACH {
+                        add_one(&client, i).await;
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                });
+            };
+            tasks.push(tokio::task::spawn_blocking(add_all));
+        }
+        let stale = connect(&servers[0]).await;
+        let mut moves = 0;
+        while moves < 4 || tasks.iter().any(|task| !task.is_finished()) {
+            let to = (at + 1) % 3;
+            cluster::move_slot(number, &nodes, &servers, at, to).await;
+            at = to;
+            moves += 1;
+        }
+        for task in tasks {
+            task.await.expect("no panic");
+        }
+        let read = async |own: &Dedicated| {
+            let mut transaction = Transaction::new();
+            assert_eq!(own.hget("{m}n", "all").to::<i64>().await?, 3 * EACH);
+            transaction.push(cmd().hmget("{m}n", ["all", "of0", "of1", "of2"]));
+            Ok(transaction)
+        };
+        let (counts,): (Vec<i64>,) = stale.exec_watching(["{m}n"], read).await.expect("executed");
+        assert_eq!(counts, [3 * EACH, EACH, EACH, EACH]);
     });
 }
 

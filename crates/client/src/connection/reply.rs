@@ -59,6 +59,18 @@ impl Reply {
     pub(crate) fn batch(connection: Arc<Connection>, batch: Batch) -> Self {
         Self { connection, state: State::Batch(batch, None) }
     }
+
+    /// The reply to a command behind `ASKING`, which is about that command alone: no other may come in between.
+    pub(crate) async fn behind_asking(
+        connection: Arc<Connection>,
+        command: &Command,
+    ) -> Result<Value> {
+        let mut batch = Batch::new();
+        batch.push(&Command::new("ASKING"));
+        batch.push(command);
+        let replies = Self::batch(connection, batch).await?;
+        Ok(replies.into_elements().ok().and_then(|mut replies| replies.pop()).unwrap_or(Value::Nil))
+    }
 }
 
 impl Future for Reply {

@@ -6,7 +6,7 @@
 
 use crate::command::Command;
 use crate::config::{Address, Config};
-use crate::connection::{Batch, Reply, Settings};
+use crate::connection::{Reply, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::pipeline::Transaction;
 use crate::server::Server;
@@ -35,6 +35,19 @@ pub(crate) struct Cluster {
     refreshing: tokio::sync::Mutex<()>,
     /// Caches, which forget what has moved.
     watchers: Mutex<Vec<Weak<dyn Watch>>>,
+}
+
+/// The way of a transaction to the node that has its keys.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    /// How often it was refused.
+    attempt: u32,
+    /// The version of the map by which it was sent last.
+    seen: u64,
+    /// Where it was sent last.
+    stop: Option<Address>,
+    /// Where that node has sent it for this once.
+    asks: Option<Address>,
 }
 
 /// What is told when slots have other masters.
@@ -295,12 +308,7 @@ impl Cluster {
         if !is_asking {
             return Reply::new(server.shared().clone(), command.duplicate()).await;
         }
-        // ASKING is about the command after it: nobody's may come in between.
-        let mut batch = Batch::new();
-        batch.push(&Command::new("ASKING"));
-        batch.push(command);
-        let replies = Reply::batch(server.shared().clone(), batch).await?;
-        Ok(replies.into_elements().ok().and_then(|mut replies| replies.pop()).unwrap_or(Value::Nil))
+        Reply::behind_asking(server.shared().clone(), command).await
     }
 
     /// One command for each slot of its keys, and one reply of theirs.
@@ -370,36 +378,51 @@ impl Cluster {
 
     /// Runs a transaction where its keys are. A node that refuses one of its commands has executed none of them.
     pub(crate) async fn exec(&self, transaction: &Transaction) -> Result<Vec<Value>> {
-        let mut attempt = 0;
-        let mut asks: Option<Address> = None;
+        let mut way = Way::default();
         loop {
-            let map = self.map();
-            let is_asking = asks.is_some();
-            let address =
-                asks.take().or_else(|| self.address_for(&map, transaction.first_key(), false));
-            let reply = match &address {
-                Some(address) => transaction.run_on(self.server(address).shared(), is_asking).await,
-                None => Err(no_node()),
+            let reply = match self.next_stop(&mut way, transaction.first_key()) {
+                Ok((server, is_asking)) => transaction.run_on(server.shared(), is_asking).await,
+                Err(error) => Err(error),
             };
             let Err(error) = &reply else { return reply };
-            let is_refused =
-                ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING"].contains(&error.code());
-            let is_unsent = error.kind() == ErrorKind::Connection && !error.is_maybe_executed();
-            if attempt >= ATTEMPTS || !(is_refused || is_unsent) {
+            if !self.goes_on(&mut way, error).await {
                 return reply;
             }
-            if error.code() == "MOVED" && attempt < MOVES {
-                attempt += 1;
-                self.refresh(map.version).await;
-            } else if let ("ASK", Some(address)) = (error.code(), &address) {
-                // Its keys have moved already, and their slot has not. If only some have moved, the other node
-                // says TRYAGAIN.
-                asks = redirect(error, address);
-                attempt += 1;
-            } else {
-                self.pause(&map, &mut attempt).await;
-            }
         }
+    }
+
+    /// Where a transaction with this first key is sent now, and whether behind `ASKING`.
+    pub(crate) fn next_stop(
+        &self,
+        way: &mut Way,
+        key: Option<&[u8]>,
+    ) -> Result<(Arc<Server>, bool)> {
+        let map = self.map();
+        way.seen = map.version;
+        let asks = way.asks.take();
+        let is_asking = asks.is_some();
+        way.stop = asks.or_else(|| self.address_for(&map, key, false));
+        let address = way.stop.as_ref().ok_or_else(no_node)?;
+        Ok((self.server(address), is_asking))
+    }
+
+    /// Whether a transaction that failed was certainly not executed and is to be sent again; waits if that helps.
+    pub(crate) async fn goes_on(&self, way: &mut Way, error: &Error) -> bool {
+        let is_refused =
+            ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING"].contains(&error.code());
+        let is_unsent = error.kind() == ErrorKind::Connection && !error.is_maybe_executed();
+        if way.attempt >= ATTEMPTS || !(is_refused || is_unsent) {
+            return false;
+        }
+        match (error.code(), &way.stop) {
+            ("MOVED", _) if way.attempt < MOVES => self.refresh(way.seen).await,
+            // Its keys have moved already, and their slot has not. If only some have moved, the other node
+            // says TRYAGAIN.
+            ("ASK", Some(address)) => way.asks = redirect(error, address),
+            _ => self.pause_and_refresh(way.seen, way.attempt).await,
+        }
+        way.attempt += 1;
+        true
     }
 
     /// Several commands, each where it belongs; those for one node are written together.
