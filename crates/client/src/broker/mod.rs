@@ -30,6 +30,7 @@ use crate::client::Client;
 use crate::command::Command;
 use crate::convert::FromValue;
 use crate::error::{Error, Result};
+use crate::pipeline::Transaction;
 use crate::script::Script;
 use crate::topology::Shards;
 use crate::value::Value;
@@ -302,22 +303,59 @@ impl Broker {
             (_, Some(since), true) if since.offset <= 1 => ("none", 0),
             (_, Some(since), true) => ("reverse", since.offset - 1),
         };
-        let keys = [self.history_key(channel), self.meta_key(channel)];
-        let args = (
-            kind,
-            from,
-            filter.limit.unwrap_or(0),
-            self.config.meta_ttl.as_secs(),
-            now().as_secs(),
-        );
-        let reply = self.scripts.read.run::<(u64, String, Value)>(self.client(channel), keys, args);
-        let (offset, epoch, entries) = reply.await?;
+        let read = match (kind, from) {
+            // Nothing to read, or up to a position that has to be read first.
+            ("none", _) | ("reverse", 0) => None,
+            _ => self.read_together(channel, kind, from, filter.limit).await?,
+        };
+        let (offset, epoch, entries) = match read {
+            Some(read) => read,
+            None => {
+                let keys = [self.history_key(channel), self.meta_key(channel)];
+                let meta_ttl = self.config.meta_ttl.as_secs();
+                let args = (kind, from, filter.limit.unwrap_or(0), meta_ttl, now().as_secs());
+                self.scripts.read.run(self.client(channel), keys, args).await?
+            }
+        };
         let position = Position { offset, epoch };
         let publications = match self.config.uses_lists {
             true => part_of_list(Vec::<Bytes>::from_value(entries)?, filter, &position)?,
             false => Vec::<Entry>::from_value(entries)?.into_iter().map(|entry| entry.0).collect(),
         };
         Ok(History { publications, position })
+    }
+
+    /// A part of a channel's history that is not empty by itself, and where the channel is; nothing if the channel has
+    /// no epoch yet. In a transaction, since a script would make Lua's strings and tables of all publications.
+    async fn read_together(
+        &self,
+        channel: &str,
+        kind: &str,
+        from: u64,
+        limit: Option<u32>,
+    ) -> Result<Option<(u64, String, Value)>> {
+        let (history, meta) = (self.history_key(channel), self.meta_key(channel));
+        let mut transaction = Transaction::new();
+        transaction.push(Command::new("HMGET").arg((&meta, "s", "e")));
+        let ttl = self.config.meta_ttl.as_secs();
+        if ttl > 0 {
+            transaction.push(Command::new("EXPIRE").arg((&meta, ttl)));
+        }
+        let read = match kind {
+            "list" => Command::new("LRANGE").arg((&history, 0, -1)),
+            "forward" => Command::new("XRANGE").arg((&history, from, "+")),
+            _ => Command::new("XREVRANGE").arg((&history, from, "-")),
+        };
+        let read = match limit.filter(|_| kind != "list") {
+            Some(limit) => read.arg(("COUNT", limit)),
+            None => read,
+        };
+        transaction.push(read);
+        let mut replies = self.client(channel).exec::<Vec<Value>>(transaction).await?;
+        let entries = replies.pop().unwrap_or(Value::Nil);
+        let place = replies.into_iter().next().unwrap_or(Value::Nil);
+        let (offset, epoch) = <(Option<u64>, Option<String>)>::from_value(place)?;
+        Ok(epoch.map(|epoch| (offset.unwrap_or(0), epoch, entries)))
     }
 
     /// What a client has missed that was at a position, if all of it is there: at most `limit` publications.

@@ -5,7 +5,7 @@ use crate::broker::{PREFIX, key, now};
 use crate::command::Command;
 use crate::convert::FromValue;
 use crate::error::Result;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Transaction};
 use crate::script::Script;
 use crate::topology::Shards;
 use crate::value::Value;
@@ -54,8 +54,6 @@ pub struct PresenceManager {
 #[derive(Debug)]
 struct Scripts {
     add: Script,
-    /// The same for what needs no more.
-    add_only: Script,
     remove: Script,
     expire: Script,
     count: Script,
@@ -67,7 +65,6 @@ impl PresenceManager {
     pub fn new(shards: Shards, config: PresenceConfig) -> Self {
         let scripts = Scripts {
             add: Script::new(include_str!("presence_add.lua")),
-            add_only: Script::new(include_str!("presence_add_only.lua")),
             remove: Script::new(include_str!("presence_remove.lua")),
             expire: Script::new(include_str!("presence_expire.lua")),
             count: Script::new(include_str!("presence_count.lua")),
@@ -86,8 +83,14 @@ impl PresenceManager {
         let until = now().as_secs() + ttl;
         let server = self.shards.of(channel);
         if !self.config.counts_users && !self.config.by_hash_field {
-            let args = (ttl, until, client, info.encode());
-            return self.scripts.add_only.run(server, self.own_keys(channel), args).await;
+            let [expire, data] = self.own_keys(channel);
+            let mut transaction = Transaction::new();
+            transaction
+                .push(Command::new("HSET").arg((&data, client, info.encode())))
+                .push(Command::new("EXPIRE").arg((&data, ttl)))
+                .push(Command::new("ZADD").arg((&expire, until, client)))
+                .push(Command::new("EXPIRE").arg((&expire, ttl)));
+            return server.exec::<(i64, i64, i64, i64)>(transaction).await.map(drop);
         }
         let who = (client, info.encode(), &info.user);
         let args = (ttl, until, who, self.counts_users(), self.by_hash_field());
