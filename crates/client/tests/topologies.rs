@@ -98,60 +98,66 @@ async fn move_a_slot(client: &Client, servers: &[Server], nodes: &[Client]) {
 #[test]
 fn sentinel_and_a_failover() {
     if !has_redis() {
-        return;
+        return; // The sentinel is Redis's.
     }
-    common::runtime().block_on(async {
-        let master = Server::start(Product::Redis, &[]);
-        let replica =
-            Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
-        let sentinel = common::sentinel::start(master.port);
-        let url = sentinel.url();
-        let client = Client::connect(&url).await.expect("connected");
-        client.set("k", 1).await.expect("set");
-        let cache = client.cache(CacheConfig::default()).await.expect("connected");
-        assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
-        let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port))
-            .await
-            .expect("connected");
-        eventually("the replica is known", || async {
-            let replicas = asking
-                .call(Command::new("SENTINEL").arg(("REPLICAS", "m")))
+    for kind in common::kinds() {
+        eprintln!("{kind:?}");
+        common::runtime().block_on(async {
+            let master = Server::start(kind, &[]);
+            let replica =
+                Server::start(kind, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+            let sentinel = common::sentinel::start(master.port);
+            let url = sentinel.url();
+            let client = Client::connect(&url).await.expect("connected");
+            client.set("k", 1).await.expect("set");
+            let cache = client.cache(CacheConfig::default()).await.expect("connected");
+            assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
+            let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port))
                 .await
-                .expect("replicas");
-            let text = format!("{replicas:?}");
-            (text.contains("\"slave\"")
-                && text.contains("master-link-status")
-                && text.contains("\"ok\""))
-            .then_some(())
-        })
-        .await;
-        let mut reading: Config = url.parse().expect("a URL");
-        reading.read_from_replicas = true;
-        let reading = Client::with_config(reading).await.expect("connected");
-        eventually("the replica has it", || async {
-            reading.get("k").to::<Option<i64>>().await.expect("get")
-        })
-        .await;
-        asking.call(Command::new("SENTINEL").arg(("FAILOVER", "m"))).await.expect("a failover");
-        eventually("writes go to the new master", || async {
-            let _ = client.set("k", 2).await;
-            let direct = Client::connect(&replica.url()).await.expect("connected");
-            // The sentinel closes the connections of a server that it has promoted.
-            let role = direct.call(Command::new("ROLE")).await.ok()?;
-            let is_master =
-                matches!(&role, Value::Array(items) if items[0].as_str() == Some("master"));
-            (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
-        })
-        .await;
-        // What the cache knew of the old master is forgotten, and the new one tells it what changes.
-        for n in [2, 3] {
-            client.set("k", n).await.expect("set");
-            eventually("the cache follows", || async {
-                (cache.get::<i64>("k").await.ok() == Some(n)).then_some(())
+                .expect("connected");
+            eventually("the replica is known", || async {
+                let replicas = asking
+                    .call(Command::new("SENTINEL").arg(("REPLICAS", "m")))
+                    .await
+                    .expect("replicas");
+                let text = format!("{replicas:?}");
+                (text.contains("\"slave\"")
+                    && text.contains("master-link-status")
+                    && text.contains("\"ok\""))
+                .then_some(())
             })
             .await;
-        }
-    });
+            let mut reading: Config = url.parse().expect("a URL");
+            reading.read_from_replicas = true;
+            let reading = Client::with_config(reading).await.expect("connected");
+            eventually("the replica has it", || async {
+                reading.get("k").to::<Option<i64>>().await.expect("get")
+            })
+            .await;
+            let direct = Client::connect(&replica.url()).await.expect("connected");
+            let calls: String = direct.info().arg("commandstats").to().await.expect("statistics");
+            assert!(calls.contains("cmdstat_get:"), "the replica was read: {calls}");
+            asking.call(Command::new("SENTINEL").arg(("FAILOVER", "m"))).await.expect("a failover");
+            eventually("writes go to the new master", || async {
+                let _ = client.set("k", 2).await;
+                let direct = Client::connect(&replica.url()).await.expect("connected");
+                // The sentinel closes the connections of a server that it has promoted.
+                let role = direct.call(Command::new("ROLE")).await.ok()?;
+                let is_master =
+                    matches!(&role, Value::Array(items) if items[0].as_str() == Some("master"));
+                (is_master && direct.get("k").to::<i64>().await.ok() == Some(2)).then_some(())
+            })
+            .await;
+            // What the cache knew of the old master is forgotten, and the new one tells it what changes.
+            for n in [2, 3] {
+                client.set("k", n).await.expect("set");
+                eventually("the cache follows", || async {
+                    (cache.get::<i64>("k").await.ok() == Some(n)).then_some(())
+                })
+                .await;
+            }
+        });
+    }
 }
 
 /// A master that is frozen closes nothing and answers nothing. No time-out ends the waiting here: it is the sentinels'
@@ -159,51 +165,55 @@ fn sentinel_and_a_failover() {
 #[test]
 fn a_frozen_master_is_left_when_sentinels_say_so() {
     if !has_redis() {
-        return;
+        return; // The sentinel is Redis's.
     }
-    common::runtime().block_on(async {
-        let master = Server::start(Product::Redis, &[]);
-        let replica =
-            Server::start(Product::Redis, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
-        let sentinel = common::sentinel::start(master.port);
-        let mut config: Config = sentinel.url().parse().expect("a URL");
-        config.response_timeout = None;
-        let client = Client::with_config(config).await.expect("connected");
-        client.set("k", 1).await.expect("set");
-        let check_every = Duration::from_secs(3600);
-        let cache = client.cache(CacheConfig { check_every, ..CacheConfig::default() }).await;
-        let cache = cache.expect("connected");
-        assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
-        let mut subscriber = client.subscriber().await.expect("connected");
-        subscriber.subscribe(["news"]).await.expect("confirmed");
-        let direct = Client::connect(&replica.url()).await.expect("connected");
-        eventually("the replica has it", || async {
-            direct.get("k").to::<Option<i64>>().await.expect("get")
-        })
-        .await;
-        let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port)).await;
-        let asking = asking.expect("connected");
-        eventually("the sentinel knows the replica", || async {
-            let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await;
-            format!("{replicas:?}").contains("\"slave\"").then_some(())
-        })
-        .await;
-        master.signal("STOP");
-        assert_eq!(subscriber.next().await, Event::Gap);
-        // The first one may be on its way to the frozen master.
-        eventually("it is set on the new master", || async { client.set("k", 2).await.ok() }).await;
-        eventually("the cache follows", || async {
-            (cache.get::<i64>("k").await.ok() == Some(2)).then_some(())
-        })
-        .await;
-        eventually("it is heard", || async {
-            (direct.publish("news", "again").to::<i64>().await.expect("published") == 1)
-                .then_some(())
-        })
-        .await;
-        let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
-        assert_eq!(&*message.payload, b"again");
-    });
+    for kind in common::kinds() {
+        eprintln!("{kind:?}");
+        common::runtime().block_on(async {
+            let master = Server::start(kind, &[]);
+            let replica =
+                Server::start(kind, &["--replicaof", &format!("127.0.0.1 {}", master.port)]);
+            let sentinel = common::sentinel::start(master.port);
+            let mut config: Config = sentinel.url().parse().expect("a URL");
+            config.response_timeout = None;
+            let client = Client::with_config(config).await.expect("connected");
+            client.set("k", 1).await.expect("set");
+            let check_every = Duration::from_secs(3600);
+            let cache = client.cache(CacheConfig { check_every, ..CacheConfig::default() }).await;
+            let cache = cache.expect("connected");
+            assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
+            let mut subscriber = client.subscriber().await.expect("connected");
+            subscriber.subscribe(["news"]).await.expect("confirmed");
+            let direct = Client::connect(&replica.url()).await.expect("connected");
+            eventually("the replica has it", || async {
+                direct.get("k").to::<Option<i64>>().await.expect("get")
+            })
+            .await;
+            let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port)).await;
+            let asking = asking.expect("connected");
+            eventually("the sentinel knows the replica", || async {
+                let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await;
+                format!("{replicas:?}").contains("\"slave\"").then_some(())
+            })
+            .await;
+            master.signal("STOP");
+            assert_eq!(subscriber.next().await, Event::Gap);
+            // The first one may be on its way to the frozen master.
+            eventually("it is set on the new master", || async { client.set("k", 2).await.ok() })
+                .await;
+            eventually("the cache follows", || async {
+                (cache.get::<i64>("k").await.ok() == Some(2)).then_some(())
+            })
+            .await;
+            eventually("it is heard", || async {
+                (direct.publish("news", "again").to::<i64>().await.expect("published") == 1)
+                    .then_some(())
+            })
+            .await;
+            let Event::Message(message) = subscriber.next().await else { panic!("a gap") };
+            assert_eq!(&*message.payload, b"again");
+        });
+    }
 }
 
 #[test]

@@ -23,6 +23,12 @@ func TestCentrifugeSentinel(t *testing.T) {
 	if os.Getenv("APUS_REFERENCE") == "1" {
 		t.Skip("min-replicas-ack is Apus's")
 	}
+	for _, variant := range []variant{{name: "resp3"}, {name: "resp2", resp2: true}} {
+		t.Run(variant.name, func(t *testing.T) { failoverInTheMiddle(t, variant) })
+	}
+}
+
+func failoverInTheMiddle(t *testing.T, variant variant) {
 	options := []string{"--min-replicas-ack", "1", "--min-replicas-ack-window", "10000", "--repl-diskless-sync-delay", "0"}
 	old := server.Run(t, options...)
 	_, port, err := net.SplitHostPort(old.Address)
@@ -47,10 +53,10 @@ func TestCentrifugeSentinel(t *testing.T) {
 		ClientPresenceUpdateInterval: time.Second, ClientChannelPositionCheckDelay: time.Second,
 	}
 	shard := centrifuge.RedisShardConfig{
-		SentinelAddresses: sentinels, SentinelMasterName: "mymaster",
+		SentinelAddresses: sentinels, SentinelMasterName: "mymaster", ForceRESP2: variant.resp2,
 		ConnectTimeout: 5 * time.Second, IOTimeout: 5 * time.Second,
 	}
-	writer, reader := startOn(t, config, variant{name: "resp3"}, shard), startOn(t, config, variant{name: "resp3"}, shard)
+	writer, reader := startOn(t, config, variant, shard), startOn(t, config, variant, shard)
 
 	names := make([]string, channelCount)
 	for i := range names {
