@@ -20,7 +20,7 @@ def server(command):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    program = shutil.which(command) or os.path.abspath(command)
+    program = os.path.abspath(shutil.which(command) or command)
     serve = [] if "redis" in os.path.basename(program) else ["serve", "--threads", "1"]
     words = ["taskset", "-c", "0", program, *serve, "--port", str(port), "--save", ""]
     with tempfile.TemporaryDirectory() as directory:
