@@ -8,7 +8,7 @@ use apus_client::{
     shard_of, slot,
 };
 use common::cluster::start as cluster;
-use common::{Product, Server, eventually, has_redis};
+use common::{Server, eventually, has_redis};
 use std::time::Duration;
 
 #[test]
