@@ -26,6 +26,28 @@ CONTROL_KEYS = 100_000
 KEY = "key:{key}"
 
 
+MACHINE = """
+import mmap, time
+now = time.perf_counter_ns
+def slowest(step, count):
+    worst, last = 0, now()
+    for i in range(count):
+        step(i)
+        t = now()
+        worst, last = max(worst, t - last), t
+    return worst / 1e6
+memory = mmap.mmap(-1, 1 << 30)
+def touch(i): memory[i * 4096] = 1
+print(f"{slowest(touch, 1 << 18):.2f} ms for a fresh page of 1 GiB, {slowest(touch, 1 << 18):.2f} ms once they are there")
+"""
+
+
+def machine():
+    """What the machine alone makes a program wait for on the servers' core."""
+    done = subprocess.run(pinned(0, ["python3", "-c", MACHINE]), capture_output=True, text=True, check=True)
+    print(f"machine: at most {done.stdout.strip()}", flush=True)
+
+
 def info(port, field):
     with socket.create_connection(("127.0.0.1", port)) as s:
         s.sendall(encode(["INFO", "memory"]))
@@ -94,6 +116,7 @@ def main():
     others = [(f"other{i}", [path, "serve", "--port", "{port}", "--threads", "1", "--save", ""])
               for i, path in enumerate(args.other)]
     with Servers(args.apus, limits=others) as servers:
+        machine()
         # Redis comes last: meanwhile the memory of Apus settles.
         for name, port in reversed(servers.targets.items()):
             pid = servers.processes[name].pid

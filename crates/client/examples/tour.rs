@@ -1,6 +1,8 @@
 //! The client in use, against a server whose keys beginning with `tour:` may be written:
 //! `cargo run --example tour -- redis://127.0.0.1`.
 
+#![expect(clippy::print_stdout, reason = "it is a program that prints")]
+
 use apus_client::prelude::*;
 use apus_client::{Event, Pipeline, Script, Transaction, cmd};
 

@@ -22,7 +22,6 @@ pub mod envelope;
 pub mod filter;
 mod message;
 mod protobuf;
-mod publications;
 mod write;
 
 pub use code::{Disconnect, Error, Refusal, Unsubscribe};
@@ -32,10 +31,9 @@ pub use command::{
     connect_of_protobuf, decode_json, decode_protobuf, emulation_of_protobuf,
 };
 pub use message::{
-    Channel, ClientInfo, ConnectResult, HistoryResult, Publication, Push, Reply, ReplyResult,
-    SubscribeResult, encode_push_json,
+    Channel, ClientInfo, ConnectResult, HistoryResult, Publication, Publications, Push, Reply,
+    ReplyResult, SubscribeResult, encode_push_json,
 };
-pub use publications::Publications;
 pub use write::{json_line, json_text, json_value, varint};
 
 /// The form of messages.

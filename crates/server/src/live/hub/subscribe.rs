@@ -63,13 +63,7 @@ impl Hub {
         let compact = compacts && asked.flag & COMPACT != 0;
         result.id = there.filter(|_| compact).map_or(0, |there| there.number);
         result.delta = options.delta_fossil && !asked.delta.is_empty();
-        let mut base = 0;
-        if result.delta {
-            base = result.publications.last().map_or(0, |last| last.offset);
-            let mut chained = result.publications.to_vec();
-            encode::chain(&mut chained);
-            result.publications = chained.into();
-        }
+        let base = if result.delta { chain(&mut result.publications) } else { 0 };
         let subscriber = Subscriber {
             id,
             wire,
@@ -331,6 +325,15 @@ impl Hub {
         self.live.count_subscription(&cx.shared.engine.live, &sub.channel, false);
         true
     }
+}
+
+/// Makes publications deltas of those before them. Returns the offset of the last, to which the next delta refers.
+fn chain(publications: &mut Publications) -> u64 {
+    let base = publications.last().map_or(0, |last| last.offset);
+    let mut chained = publications.to_vec();
+    encode::chain(&mut chained);
+    *publications = chained.into();
+    base
 }
 
 /// What was read for one subscription.
