@@ -19,6 +19,8 @@ struct Inner {
     /// Bytes of the first piece that were given out.
     at: usize,
     waiting: usize,
+    /// Bytes that were given out in all.
+    given: u64,
     /// What follows the pieces: a snapshot in a file, and its bytes that were not given out.
     file: Option<(File, u64)>,
     /// Nothing follows.
@@ -98,10 +100,26 @@ impl Payload {
         inner.whole && inner.pieces.is_empty() && inner.file.is_none() && !inner.dead
     }
 
+    /// How many bytes were given out, and whether there are more.
+    pub(crate) fn progress(&self) -> (u64, bool) {
+        let inner = self.inner.lock();
+        (inner.given, !inner.pieces.is_empty() || inner.file.is_some())
+    }
+
     /// Appends what comes next.
     pub(crate) fn next(&self, out: &mut Vec<u8>) -> Taken {
+        let before = out.len();
         let mut inner = self.inner.lock();
-        let inner = &mut *inner;
+        let taken = inner.next(&self.room, out);
+        inner.given += (out.len() - before) as u64;
+        taken
+    }
+}
+
+impl Inner {
+    /// See [`Payload::next`].
+    fn next(&mut self, room: &Condvar, out: &mut Vec<u8>) -> Taken {
+        let inner = self;
         if inner.dead {
             return Taken::Failed;
         }
@@ -119,7 +137,7 @@ impl Payload {
             }
         }
         if out.len() > before {
-            self.room.notify_all();
+            room.notify_all();
             return Taken::Some;
         }
         if let Some((file, left)) = &mut inner.file {
