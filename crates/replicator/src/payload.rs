@@ -19,6 +19,8 @@ struct Inner {
     /// Bytes of the first piece that were given out.
     at: usize,
     waiting: usize,
+    /// Bytes that were given out in all.
+    given: u64,
     /// What follows the pieces: a snapshot in a file, and its bytes that were not given out.
     file: Option<(File, u64)>,
     /// Nothing follows.
@@ -98,31 +100,46 @@ impl Payload {
         inner.whole && inner.pieces.is_empty() && inner.file.is_none() && !inner.dead
     }
 
+    /// How many bytes were given out, and whether there are more.
+    pub(crate) fn progress(&self) -> (u64, bool) {
+        let inner = self.inner.lock();
+        (inner.given, !inner.pieces.is_empty() || inner.file.is_some())
+    }
+
     /// Appends what comes next.
     pub(crate) fn next(&self, out: &mut Vec<u8>) -> Taken {
+        let before = out.len();
         let mut inner = self.inner.lock();
-        let inner = &mut *inner;
-        if inner.dead {
+        let taken = inner.next(&self.room, out);
+        inner.given += (out.len() - before) as u64;
+        taken
+    }
+}
+
+impl Inner {
+    /// See [`Payload::next`].
+    fn next(&mut self, room: &Condvar, out: &mut Vec<u8>) -> Taken {
+        if self.dead {
             return Taken::Failed;
         }
         let before = out.len();
-        while let Some(piece) = inner.pieces.front()
+        while let Some(piece) = self.pieces.front()
             && out.len() - before < PIECE
         {
-            let n = (piece.len() - inner.at).min(PIECE);
-            out.extend_from_slice(&piece[inner.at..inner.at + n]);
-            inner.at += n;
-            inner.waiting -= n;
-            if inner.at == piece.len() {
-                inner.pieces.pop_front();
-                inner.at = 0;
+            let n = (piece.len() - self.at).min(PIECE);
+            out.extend_from_slice(&piece[self.at..self.at + n]);
+            self.at += n;
+            self.waiting -= n;
+            if self.at == piece.len() {
+                self.pieces.pop_front();
+                self.at = 0;
             }
         }
         if out.len() > before {
-            self.room.notify_all();
+            room.notify_all();
             return Taken::Some;
         }
-        if let Some((file, left)) = &mut inner.file {
+        if let Some((file, left)) = &mut self.file {
             let from = out.len();
             let most = (PIECE as u64).min(*left);
             let read = file.take(most).read_to_end(out);
@@ -130,17 +147,17 @@ impl Payload {
             *left -= n;
             if read.is_err() || n < most {
                 // The file is shorter than it was: the replica must not take what there is for all.
-                inner.dead = true;
+                self.dead = true;
                 return Taken::Failed;
             }
             if *left == 0 {
-                inner.file = None;
+                self.file = None;
             }
             if n > 0 {
                 return Taken::Some;
             }
         }
-        if inner.whole { Taken::Whole } else { Taken::Nothing }
+        if self.whole { Taken::Whole } else { Taken::Nothing }
     }
 }
 
@@ -157,11 +174,13 @@ mod tests {
         let long: Arc<[u8]> = vec![7; PIECE + 10].into();
         assert!(p.push(&long));
         assert!(!p.is_given_out());
+        assert_eq!(p.progress(), (0, true));
         p.end();
         while p.next(&mut out) == Taken::Some {}
         assert_eq!(out.len(), 13 + PIECE + 10);
         assert_eq!((p.next(&mut out), p.inner.lock().waiting), (Taken::Whole, 0));
         assert!(p.is_given_out());
+        assert_eq!(p.progress(), (out.len() as u64, false));
         // No sign of life comes behind the end.
         p.push_line(b"\n");
         assert_eq!(p.next(&mut out), Taken::Whole);

@@ -46,6 +46,11 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
                 );
                 replica.close(engine);
             }
+            _ if replica.takes_no_copy(now, timeout) => {
+                let name = replica.name();
+                log!(engine.log, Warning, "Disconnecting timedout replica (full sync): {}", name);
+                replica.close(engine);
+            }
             _ if replica.is_timed_out(now as u64, timeout) => {
                 let name = replica.name();
                 log!(

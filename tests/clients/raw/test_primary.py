@@ -199,6 +199,11 @@ class Primary(unittest.TestCase):
             with Client(r.port) as theirs:
                 wait_until(lambda: theirs("DBSIZE") == 0, "they are deleted there")
 
+    def test_replicas_are_no_clients_in_info(self):
+        with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
+            self.follow(p, r)
+            self.assertEqual(c.info("clients")["connected_clients"], "1")
+
     def test_min_replicas(self):
         with Server("--repl-diskless-sync-delay", 0) as p, Redis() as r, Client(p.port) as c:
             c("CONFIG", "SET", "min-replicas-to-write", 1)

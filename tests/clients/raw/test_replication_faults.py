@@ -243,6 +243,20 @@ class Faults(unittest.TestCase):
                 self.assertLess(p.rss_bytes() - before, 100 * MIB)
             self.assert_same(p, r)
 
+    def test_a_replica_that_takes_nothing_of_its_copy_delays_others_for_a_time_only(self):
+        options = (*QUICK, "--rdbcompression", "no", "--enable-debug-command", "local")
+        for streams in ("yes", "no"):
+            with self.subTest(diskless=streams), Redis() as r, Client(r.port) as own:
+                with Server(*options, "--repl-diskless-sync", streams, "--repl-timeout", 3) as p:
+                    with Client(p.port) as c, socket.create_connection(("127.0.0.1", p.port)) as lazy:
+                        c("DEBUG", "POPULATE", 20_000, "key", 5000)
+                        lazy.sendall(encode("REPLCONF", "capa", "eof", "capa", "psync2"))
+                        lazy.sendall(encode("PSYNC", "?", "-1"))
+                        wait_until(lambda: c.info()["connected_slaves"] == "1", "it is there")
+                        own("REPLICAOF", "127.0.0.1", p.port)
+                        p.wait_for_log("Disconnecting timedout replica (full sync)")
+                        wait_until(lambda: own("DBSIZE") == 20_000, "the other has its copy")
+
     def test_the_primary_is_killed_while_it_sends_the_copy(self):
         debug = ("--enable-debug-command", "local")
         for kind in (Redis, Server):

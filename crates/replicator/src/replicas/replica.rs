@@ -31,6 +31,8 @@ pub struct Replica {
     reader: Mutex<Option<Reader>>,
     /// Since when it waits for a full copy to begin, in Unix milliseconds.
     pub(crate) waits_since: AtomicI64,
+    /// What its connection had taken of the copy, what that still held, and since when: Unix milliseconds.
+    taken: Mutex<(u64, u64, i64)>,
 }
 
 impl Replica {
@@ -41,6 +43,7 @@ impl Replica {
             payload: Payload::default(),
             reader: Mutex::new(None),
             waits_since: AtomicI64::new(0),
+            taken: Mutex::default(),
         }
     }
 
@@ -184,6 +187,18 @@ impl Replica {
     pub(crate) fn is_timed_out(&self, now_ms: u64, timeout_ms: u64) -> bool {
         let heard_ms = u64::try_from(self.client.active_ms.load(Relaxed)).unwrap_or(0);
         self.about.lock().is_timed_out(heard_ms, now_ms, timeout_ms)
+    }
+
+    /// Whether its connection has taken nothing of the copy for too long. The copy may be that of other replicas, too.
+    pub(crate) fn takes_no_copy(&self, now_ms: i64, timeout_ms: u64) -> bool {
+        let (given, more) = self.payload.progress();
+        let held = self.client.output_bytes.load(Relaxed);
+        let waits = self.state() == Some(State::SendBulk) && (more || held > 0);
+        let mut taken = self.taken.lock();
+        if !waits || taken.2 == 0 || (taken.0, taken.1) != (given, held) {
+            *taken = (given, held, now_ms);
+        }
+        now_ms.saturating_sub(taken.2) > i64::try_from(timeout_ms).unwrap_or(i64::MAX)
     }
 
     fn may_stream(&self) -> bool {

@@ -35,7 +35,7 @@ pub(super) const NAMES: &[Row] = &[
     ("configured_hz", "configured_hz", G, "The same, as configured."),
     ("worker_threads", "server_threads_total", G, "Worker threads."),
     // Clients
-    ("connected_clients", "connected_clients", G, "Connections."),
+    ("connected_clients", "connected_clients", G, "Connections, without those of replicas."),
     ("blocked_clients", "blocked_clients", G, "Connections that wait in a blocking command."),
     ("maxclients", "max_clients", G, "The most connections there may be."),
     ("tracking_clients", "tracking_clients", G, "Connections with client-side caching."),

@@ -1,5 +1,6 @@
 //! Sections about the process, its clients, its data and the features around it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Id, Supervised};
@@ -9,7 +10,7 @@ use super::Section;
 use durable::{Durable, snapshots};
 use engine::Attention;
 use engine::{COMPAT_VERSION, process};
-use engine::{Call, Engine};
+use engine::{Call, Client, Engine, Peer};
 use replicator::Replicator;
 use replicator::link::Primary;
 
@@ -94,7 +95,9 @@ pub(super) fn clients(call: &mut Call<'_>, s: &mut Section) {
     } else {
         (0, 0)
     };
-    s.put("connected_clients", all.len());
+    // As in Redis, replicas do not count; a primary does.
+    let of_replica = |c: &Arc<Client>| matches!(c.peer(), Peer::Replica | Peer::ReplicaCopy);
+    s.put("connected_clients", all.iter().filter(|c| !of_replica(c)).count());
     s.put("cluster_connections", 0);
     s.put("tls_connected_clients", all.iter().filter(|c| c.tls.load(Relaxed)).count());
     s.put("maxclients", call.engine.config.int(Id::Maxclients));
