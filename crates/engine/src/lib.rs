@@ -75,7 +75,7 @@ pub use feed::{Fed, Feed};
 pub use feeders::{FeedRequest, Urgency};
 pub use live::Live;
 pub use mailbox::{Job, Mailbox, Message};
-pub use migrate::{Dial, Purpose, Unreached, Wire};
+pub use migrate::{Closer, Dial, Purpose, Unreached, Wire};
 pub use page::PageRead;
 pub use session::{Deferred, ReplyMode, Session};
 pub use settings::cron_ns;

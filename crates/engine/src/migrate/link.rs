@@ -17,7 +17,16 @@ pub trait Wire: Read + Write + Send {
     /// # Errors
     /// The connection does not take the limit.
     fn limit(&self, each: Duration) -> io::Result<()>;
+
+    /// What ends the connection from another thread: a read or write under way then returns at once. None: it ends when
+    /// it is dropped.
+    fn closer(&self) -> Option<Closer> {
+        None
+    }
 }
+
+/// See [`Wire::closer`].
+pub type Closer = Box<dyn Fn() + Send>;
 
 /// What a connection to another server is for: options say for each whether it speaks TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

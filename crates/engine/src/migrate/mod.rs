@@ -4,7 +4,7 @@
 mod frozen;
 mod link;
 
-pub use link::{Dial, Links, Purpose, Report, Target, Unreached, Wire, request};
+pub use link::{Closer, Dial, Links, Purpose, Report, Target, Unreached, Wire, request};
 
 /// The moves that are under way, and the connections that are kept.
 #[derive(Default)]

@@ -92,6 +92,7 @@ impl Follower<'_> {
         *primary.state.lock() = "connecting";
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let Some(mut wire) = dial(engine, primary) else { return false };
+        *primary.closer.lock() = wire.closer();
         log!(engine.log, Notice, "MASTER <-> REPLICA sync started");
         let mut link = Link::new(self.settings(), self.now());
         let mut reports = Reports::default();
@@ -124,6 +125,7 @@ impl Follower<'_> {
             *primary.state.lock() = link.role_state();
             *primary.transfer.lock() = link.transfer();
         }
+        *primary.closer.lock() = None;
         primary.is_up()
     }
 

@@ -24,7 +24,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use engine::{Endpoint, Engine, Job, Mailbox, Message, Peer, Session, Thread};
+use engine::{Closer, Endpoint, Engine, Job, Mailbox, Message, Peer, Session, Thread};
 use parking_lot::Mutex;
 use replication::link::RETRY_MS;
 
@@ -59,6 +59,8 @@ pub struct Primary {
     /// Its port.
     pub port: u16,
     stops: AtomicBool,
+    /// Ends the connection that is there, so that the thread need not find out by itself that it is to stop.
+    closer: Mutex<Option<Closer>>,
     up: AtomicBool,
     getack: AtomicBool,
     /// The database that its stream has selected.
@@ -83,6 +85,7 @@ impl Primary {
             host,
             port,
             stops: AtomicBool::new(false),
+            closer: Mutex::default(),
             up: AtomicBool::new(false),
             getack: AtomicBool::new(false),
             db: AtomicUsize::new(engine.replication.stream_db()),
@@ -93,6 +96,14 @@ impl Primary {
             read: AtomicI64::new(-1),
             held: AtomicU64::new(0),
             held_most: AtomicU64::new(0),
+        }
+    }
+
+    /// Has the thread stop, and ends its connection: the primary no longer counts this replica.
+    fn stop(&self) {
+        self.stops.store(true, Relaxed);
+        if let Some(close) = self.closer.lock().take() {
+            close();
         }
     }
 
@@ -163,7 +174,7 @@ impl Following {
     /// Takes nothing from the primary any more, which stays the one that this server names.
     pub fn cease(&self) {
         if let Some((primary, _)) = &*self.present.lock() {
-            primary.stops.store(true, Relaxed);
+            primary.stop();
             primary.up.store(false, Relaxed);
         }
     }
@@ -171,7 +182,7 @@ impl Following {
     /// Follows no primary any more. The thread ends by itself; its handle is for the one that comes next.
     pub(crate) fn stop(&self) -> Option<JoinHandle<()>> {
         let (primary, thread) = self.present.lock().take()?;
-        primary.stops.store(true, Relaxed);
+        primary.stop();
         thread
     }
 
@@ -184,7 +195,7 @@ impl Following {
     pub(crate) fn announce(&self, engine: &Engine, host: String, port: u16) {
         let mut present = self.present.lock();
         let thread = present.take().and_then(|(primary, thread)| {
-            primary.stops.store(true, Relaxed);
+            primary.stop();
             thread
         });
         *present = Some((Arc::new(Primary::new(engine, host, port)), thread));

@@ -2,12 +2,12 @@
 //! `bind-source-addr`, with TLS if `tls-cluster` or `tls-replication` says so.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use config::Id;
-use engine::{Dial, Engine, Unreached, Wire};
+use engine::{Closer, Dial, Engine, Unreached, Wire};
 use socket2::{Domain, Socket, Type};
 
 use crate::tls::Tls;
@@ -83,6 +83,16 @@ impl Wire for Tcp {
         self.0.set_read_timeout(Some(each))?;
         self.0.set_write_timeout(Some(each))
     }
+
+    fn closer(&self) -> Option<Closer> {
+        closer(&self.0)
+    }
+}
+
+fn closer(socket: &TcpStream) -> Option<Closer> {
+    let socket = socket.try_clone().ok()?;
+    // A socket that is closed already has nothing to end.
+    Some(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
 }
 
 struct Secured(transport::Stream);
@@ -106,5 +116,26 @@ impl Write for Secured {
 impl Wire for Secured {
     fn limit(&self, each: Duration) -> io::Result<()> {
         self.0.limit(each)
+    }
+
+    fn closer(&self) -> Option<Closer> {
+        closer(self.0.socket())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_under_way_ends_with_its_connection() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let to = listener.local_addr().expect("its address");
+        let mut wire = Tcp(connect(None, to, Duration::from_secs(5)).expect("a connection"));
+        wire.limit(Duration::from_secs(60)).expect("a limit");
+        let close = wire.closer().expect("a socket can be closed");
+        let reading = std::thread::spawn(move || wire.read(&mut [0; 1]).expect("an end"));
+        close();
+        assert_eq!(reading.join().expect("no panic"), 0, "the limit would be an error");
     }
 }
