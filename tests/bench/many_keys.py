@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed with many keys, against redis-server: the table "Many keys" of docs/performance.md.
 
-usage: many_keys.py [--apus PATH] [--keys N] [--turns N] [--seconds S] [--name PATH …]
+usage: many_keys.py [--apus PATH] [--keys N] [--turns N] [--seconds S] [--other PATH …]
 
 Each server has one worker thread on core 0, the load is on core 1. All servers are filled first, one after the other,
 while a second client sends single SETs and notes the slowest; then, when memory is in huge pages as far as it will be, they
