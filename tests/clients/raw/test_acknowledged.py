@@ -28,10 +28,13 @@ def info(port):
 
 
 def states(pid):
-    """The state of each thread."""
+    """The state of each thread. A thread may end while they are read."""
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/stat") as file:
-            yield file.read().rsplit(") ", 1)[1][0]
+        try:
+            with open(f"/proc/{pid}/task/{task}/stat") as file:
+                yield file.read().rsplit(") ", 1)[1][0]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
 
 
 @beyond_redis

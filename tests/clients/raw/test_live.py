@@ -1,5 +1,6 @@
 """Live channels where they meet the rest of the server: the journal, reloads, metrics."""
 
+import contextlib
 import ctypes
 import json
 import os
@@ -113,7 +114,8 @@ class Stopped:
     def __init__(self, process, name):
         tasks = f"/proc/{process.pid}/task"
         for task in os.listdir(tasks):
-            with open(f"{tasks}/{task}/comm") as comm:
+            # Another thread may end meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"{tasks}/{task}/comm") as comm:
                 if comm.read().strip() == name:
                     self.thread = int(task)
         self.libc = ctypes.CDLL(None, use_errno=True)
