@@ -4,7 +4,7 @@
 usage: many_keys.py [--apus PATH] [--keys N] [--turns N] [--seconds S] [--other PATH …]
 
 Each server has one worker thread on core 0, the load is on core 1. All servers are filled first, one after the other,
-while a second client sends single SETs and notes the slowest; then, when memory is in huge pages as far as it will be, they
+while a second client sends single SETs and notes the slowest, and SLOWLOG the slowest execution; then, when memory is in huge pages as far as it will be, they
 are asked in turn. The same requests to the first 100,000 keys alone are the control: what the keyspace's size costs is the
 rest. Figures are medians of the turns, and of the ratio in each turn.
 
@@ -13,6 +13,7 @@ rest. Figures are medians of the turns, and of the ratio in each turn.
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -38,7 +39,9 @@ def slowest(step, count):
     return worst / 1e6
 memory = mmap.mmap(-1, 1 << 30)
 def touch(i): memory[i * 4096] = 1
-print(f"{slowest(touch, 1 << 18):.2f} ms for a fresh page of 1 GiB, {slowest(touch, 1 << 18):.2f} ms once they are there")
+fresh, there = slowest(touch, 1 << 18), slowest(touch, 1 << 18)
+spin = slowest(lambda i: None, 1 << 26)
+print(f"{fresh:.2f} ms for a fresh page of 1 GiB, {there:.2f} ms once they are there, {spin:.2f} ms for nothing at all")
 """
 
 
@@ -48,12 +51,29 @@ def machine():
     print(f"machine: at most {done.stdout.strip()}", flush=True)
 
 
-def info(port, field):
+def reply(stream):
+    kind, line = stream.read(1), stream.readline()[:-2]
+    if kind == b"*":
+        return [reply(stream) for _ in range(int(line))]
+    assert kind != b"-", line
+    return int(line) if kind == b":" else stream.read(int(line) + 2)[:-2] if kind == b"$" else line
+
+
+def call(port, *words):
     with socket.create_connection(("127.0.0.1", port)) as s:
-        s.sendall(encode(["INFO", "memory"]))
-        text = s.makefile("rb")
-        body = text.read(int(text.readline()[1:])).decode()
-    return int(dict(line.split(":", 1) for line in body.splitlines() if ":" in line).get(field, 0))
+        s.sendall(encode(words))
+        return reply(s.makefile("rb"))
+
+
+def info(port, field):
+    lines = call(port, "INFO", "memory").decode().splitlines()
+    return int(dict(line.split(":", 1) for line in lines if ":" in line).get(field, 0))
+
+
+def waited_ms(pid):
+    """Milliseconds that the threads of a process were ready to run and did not run."""
+    tasks = f"/proc/{pid}/task"
+    return sum(int(open(f"{tasks}/{task}/schedstat").read().split()[1]) for task in os.listdir(tasks)) / 1e6
 
 
 def bench(apus, port, pid, words, before=()):
@@ -66,13 +86,29 @@ def bench(apus, port, pid, words, before=()):
         return json.load(open(out.name))["results"][0]
 
 
+def real_time(on):
+    """Lets the client that measures run at once when its reply is there: the load takes the same core."""
+    try:
+        if on:
+            os.sched_setaffinity(0, {1})
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        else:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(0, {0, 1})
+    except PermissionError:
+        print("no real-time priority: the client waits for the load, too", flush=True)
+
+
 def fill(apus, port, pid, keys):
-    """Seconds, and milliseconds of the slowest single SET meanwhile. The load gives way to the client that measures."""
-    began = time.monotonic()
+    """Seconds; milliseconds of the slowest single SET meanwhile and of the slowest one's execution; milliseconds that the
+    server's threads waited for the core."""
+    began, waited = time.monotonic(), waited_ms(pid)
+    call(port, "CONFIG", "SET", "slowlog-log-slower-than", 500, "slowlog-max-len", 100_000)
     load = subprocess.Popen(
-        ["chrt", "-i", "0", *pinned(1, [apus, "bench", "kv", "--threads", "1", "-p", str(port), "-c", "4", "-P", "100", "-r",
+        ["chrt", "-o", "0", *pinned(1, [apus, "bench", "kv", "--threads", "1", "-p", str(port), "-c", "4", "-P", "100", "-r",
          str(keys), "-n", "1", "--fill", "--command", f"SET {KEY} {{value}}"])], stdout=subprocess.DEVNULL)
     slowest = 0.0
+    real_time(True)
     with socket.create_connection(("127.0.0.1", port)) as s:
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         request = encode(["SET", "probe", "xxx"])
@@ -82,8 +118,11 @@ def fill(apus, port, pid, keys):
             assert s.recv(64) == b"+OK\r\n"
             slowest = max(slowest, time.perf_counter() - sent)
             time.sleep(0.0005)
+    real_time(False)
     assert load.returncode == 0
-    return time.monotonic() - began, slowest * 1000
+    executed = max((entry[2] for entry in call(port, "SLOWLOG", "GET", -1)), default=0)
+    call(port, "CONFIG", "SET", "slowlog-log-slower-than", 10_000)
+    return time.monotonic() - began, slowest * 1000, executed / 1000, waited_ms(pid) - waited
 
 
 def huge(pid):
@@ -120,9 +159,10 @@ def main():
         # Redis comes last: meanwhile the memory of Apus settles.
         for name, port in reversed(servers.targets.items()):
             pid = servers.processes[name].pid
-            seconds, slowest = fill(args.apus, port, pid, args.keys)
+            seconds, slowest, executed, waited = fill(args.apus, port, pid, args.keys)
             resident = info(port, "used_memory_rss")
-            print(f"{name}: filled in {seconds:.0f} s, slowest single SET {slowest:.2f} ms, "
+            print(f"{name}: filled in {seconds:.0f} s, slowest single SET {slowest:.2f} ms, slowest execution "
+                  f"{executed:.2f} ms, waited for the core {waited:.1f} ms, "
                   f"{resident / args.keys:.1f} bytes a key", flush=True)
         for name, port in servers.targets.items():
             print(f"{name}: {settle(servers.processes[name].pid):,} of {info(port, 'used_memory_rss'):,} bytes in huge pages", flush=True)

@@ -2,7 +2,10 @@
 //!
 //! All are cheap system calls made on request; a value that a system does not report is 0 or empty.
 
-#![expect(unsafe_code, reason = "uname, getrusage, sysconf and raise are plain C calls")]
+#![expect(
+    unsafe_code,
+    reason = "uname, getrusage, setpriority, sysconf and raise are plain C calls"
+)]
 
 use std::ffi::CStr;
 use std::time::Duration;
@@ -90,6 +93,16 @@ pub fn rss() -> u64 {
     let most = usage(libc::RUSAGE_SELF).map_or(0, |u| u64::try_from(u.ru_maxrss).unwrap_or(0));
     // Only Apple's systems count in bytes.
     if cfg!(target_vendor = "apple") { most } else { most * 1024 }
+}
+
+/// Gives the calling thread the lowest priority, on Linux. Elsewhere a thread has no priority of its own, or the system
+/// refuses: it then stays as it is.
+pub fn lowest_priority() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: takes numbers; Linux understands 0 as the calling thread.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, 19)
+    };
 }
 
 /// Stops the process until another one sends it SIGCONT.

@@ -16,6 +16,8 @@
 //!   the kernel takes the page that was freed last. Its memory is then known to the machine below, so the copy,
 //!   which makes others wait, meets no page fault there.
 //! - It leaves a server alone that uses less than 64 MiB.
+//! - It has the lowest priority. With another one, a worker that shares its core with this thread waits several
+//!   milliseconds for each collapse.
 //! - It rests four times as long as it works, and looks only when the amount of used memory has changed.
 //! - While memory grows by more than one part in 256 per second, and for two seconds after that, the thread waits: a
 //!   thread that fills new memory takes page faults, and those wait for every collapse, wherever it is.
@@ -94,6 +96,7 @@ pub fn forbid_at_first_touch() -> FirstTouch {
 /// Starts the thread that collapses memory. Without it memory stays in small pages.
 pub fn start(touch: FirstTouch) {
     let work = move || {
+        engine::process::lowest_priority();
         if let Ok(mut collapser) = Collapser::new(touch) {
             collapser.work();
         }

@@ -35,7 +35,7 @@ mod admin;
 mod check;
 pub mod client;
 pub mod docs;
-mod give_back;
+pub mod give_back;
 mod http;
 pub mod huge_pages;
 mod live;

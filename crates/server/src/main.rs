@@ -298,6 +298,7 @@ fn run(config: Config, source: config::Source, loaded: apus::Loaded) -> io::Resu
     let watcher = apus::start_thread("apus-signals".into(), move || {
         watch(signals, &told, source, &signal_log);
     })?;
+    apus::give_back::start();
     if config.flag(Id::CollapseHugePages) {
         apus::huge_pages::start(touch);
     }
