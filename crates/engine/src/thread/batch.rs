@@ -189,6 +189,10 @@ impl Thread {
                     break;
                 }
             }
+            // Most input ends with a command.
+            if pos == input.len() && !resumed {
+                return Stop::At(pos, Next::Read);
+            }
             let first = self.spans.len();
             let parsed =
                 parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
