@@ -263,7 +263,7 @@ class TestHistory(unittest.TestCase):
             recovers(2, 3, 5, 6)
             live.publish("ch:1", "next")
             recovers(2, 3, 5, 6, 7)
-            self.assertEqual(resp("XTRIM", stream, "MAXLEN", 5), 1)
+            self.assertEqual(resp("XTRIM", stream, "MAXLEN", 4), 2)
             recovers(whole=False)
             self.assertEqual(resp("DEL", stream), 1)
             recovers(whole=False)
