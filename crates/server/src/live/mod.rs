@@ -60,6 +60,9 @@ pub(crate) use transport::answer;
 /// What keys and PUB/SUB channels begin with: Centrifugo's default.
 const PREFIX: &str = "centrifugo";
 
+/// Thread, client number, and form of commands, by session.
+type Sessions = HashMap<Box<str>, (usize, u64, Form), Seeded>;
+
 /// What all threads share.
 pub(crate) struct Live {
     options: RwLock<Arc<Options>>,
@@ -72,8 +75,8 @@ pub(crate) struct Live {
     asker: OnceLock<Result<Asker, String>>,
     /// The headers that questions need, by the options of which they are.
     forwards: Mutex<Option<(Arc<Options>, Arc<Forwards>)>>,
-    /// Sessions of connections that get their commands by requests: thread, client number, and form of commands.
-    sessions: Mutex<HashMap<Box<str>, (usize, u64, Form), Seeded>>,
+    /// Of connections that get their commands by requests.
+    sessions: Mutex<Sessions>,
     mail: Mutex<Vec<Vec<Mail>>>,
     /// Users with connections, and how many.
     users: Mutex<HashMap<Box<str>, u32, Seeded>>,
