@@ -89,7 +89,7 @@ impl Hasher for Numbered {
     #[inline]
     fn write_u64(&mut self, number: u64) {
         // Tables look at both ends of a hash.
-        let wide = u128::from(self.0 ^ number) * 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835_u128;
+        let wide = u128::from(self.0 ^ number) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
         self.0 = wide as u64 ^ (wide >> 64) as u64;
     }
 }
