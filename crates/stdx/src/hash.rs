@@ -11,7 +11,7 @@
 //! watch exact timings may still learn about it; the table must stay correct,
 //! if slow, under any collisions.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 use foldhash::{SharedSeed, quality::FoldHasher};
@@ -64,6 +64,36 @@ impl BuildHasher for Seeded {
     }
 }
 
+/// The hashers of maps whose keys are numbers that the server gives out: no client chooses them, so one multiplication
+/// without a seed will do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbered(u64);
+
+/// A map by numbers that the server gives out.
+pub type NumberMap<V> = std::collections::HashMap<u64, V, BuildHasherDefault<Numbered>>;
+
+impl Hasher for Numbered {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        // Tables look at both ends of a hash.
+        let wide = u128::from(self.0 ^ number) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
+        self.0 = wide as u64 ^ (wide >> 64) as u64;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +115,18 @@ mod tests {
                 buckets[(hash >> shift) as usize & 255] += 1;
             }
             // Poisson with mean 64: 20 and 120 are beyond five deviations.
+            assert!(buckets.iter().all(|n| (20..120).contains(n)), "shift {shift}: {buckets:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_in_a_row_spread_over_both_ends() {
+        for shift in [0, 57] {
+            let mut buckets = [0u32; 128];
+            for n in 0..128 * 64 {
+                let hash = BuildHasherDefault::<Numbered>::default().hash_one(n as u64);
+                buckets[(hash >> shift) as usize & 127] += 1;
+            }
             assert!(buckets.iter().all(|n| (20..120).contains(n)), "shift {shift}: {buckets:?}");
         }
     }

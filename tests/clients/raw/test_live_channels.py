@@ -6,6 +6,7 @@ import unittest
 
 from harness.live import Live, WebSocket, token
 from harness.protobuf import apply_delta, fields, message, whole
+from harness.replication import Client
 from harness.server import beyond_redis
 
 KEPT = {"history_size": 10, "history_ttl": "60s", "force_recovery": True}
@@ -242,6 +243,35 @@ class TestHistory(unittest.TestCase):
                     result = recover("ch:1", again, epoch=epoch, offset=offset)
                     self.assertTrue(result["recovered"], offset)
                     self.assertEqual([p["data"] for p in result.get("publications", [])], sent, offset)
+
+    def test_clients_that_recover_together_see_each_change_between_them(self):
+        with Live(namespaces={"ch": KEPT}) as live, live.client() as c, Client(live.server.port) as resp:
+            epoch = c.call("subscribe", channel="ch:1")["epoch"]
+            for n in range(6):
+                live.publish("ch:1", n)
+
+            def recovers(*offsets, whole=True):
+                for _ in range(3):
+                    with live.client() as again:
+                        result = again.call("subscribe", channel="ch:1", recover=True, epoch=epoch, offset=1)
+                    self.assertEqual([p["offset"] for p in result.get("publications", [])], list(offsets))
+                    self.assertEqual(result.get("recovered", False), whole)
+
+            stream = "centrifugo.stream.ch:1"
+            recovers(2, 3, 4, 5, 6)
+            self.assertEqual(resp("XDEL", stream, "4-0"), 1)
+            recovers(2, 3, 5, 6)
+            live.publish("ch:1", "next")
+            recovers(2, 3, 5, 6, 7)
+            self.assertEqual(resp("XTRIM", stream, "MAXLEN", 4), 2)
+            recovers(whole=False)
+            self.assertEqual(resp("DEL", stream), 1)
+            recovers(whole=False)
+            # The same offsets and lengths with other data.
+            resp("DEL", "centrifugo.stream.meta.ch:1")
+            for n in range(6):
+                live.publish("ch:1", -n)
+            recovers(whole=False)
 
     def test_a_recovery_is_whole_or_none(self):
         with Live(namespaces={"ch": KEPT}, client={"recovery_max_publication_limit": 4}) as live, live.client() as c:

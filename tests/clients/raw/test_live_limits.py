@@ -1,6 +1,7 @@
 """Live channels: bounds and options, each seen from outside: what may be published, how many connections there may be, how a
 message may be cut, what a refused connect is answered with, and what is counted of questions to applications."""
 
+import contextlib
 import http.client
 import http.server
 import json
@@ -8,7 +9,7 @@ import threading
 import unittest
 import urllib.request
 
-from harness.live import TEXT, Gone, Live, api, token
+from harness.live import OPEN, TEXT, Gone, Live, api, token
 from harness.ports import free_port
 from harness.protobuf import fields, message
 from harness.replication import Client
@@ -199,6 +200,48 @@ class TestProxies(unittest.TestCase):
             self.assertEqual(counts["centrifugo_proxy_duration_seconds_count" + theirs], "2")
             with Client(live.server.port) as r:
                 self.assertIn("requests=1,errors=1,timeouts=1,waiting=0,seconds=", r.info("live")["live_proxy_rpc_silent"])
+
+
+    def test_what_an_application_says_may_have_expired(self):
+        past = b'{"result": {"user": "u", "expire_at": 1}}'
+        now = b'{"result": {"user": "u"}}'
+        with application({"connect": (200, past), "subscribe": (200, past)}) as at, Live(
+            client={"proxy": {"connect": {"enabled": True, "endpoint": f"{at}/connect"}}},
+            channel={
+                "proxy": {"subscribe": {"endpoint": f"{at}/subscribe"}},
+                "namespaces": [{**OPEN, "name": "ch", "subscribe_proxy_enabled": True}],
+            },
+        ) as live:
+            with live.client(connect=False) as c:
+                self.assertEqual(c.call("connect")["code"], 110)
+            Application.replies["connect"] = (200, now)
+            with live.client() as c:
+                error = c.call("subscribe", channel="ch:1")
+                self.assertEqual((error["code"], error["message"]), (110, "expired"))
+                Application.replies["subscribe"] = (200, now)
+                self.assertNotIn("code", c.call("subscribe", channel="ch:1"), "the connection lives on")
+
+    def test_an_application_ends_a_connection_with_any_code_of_its_own(self):
+        for code in [4000, 4999]:
+            ends = json.dumps({"disconnect": {"code": code, "reason": "so"}}).encode()
+            with application({"connect": (200, ends)}) as at, Live(
+                client={"proxy": {"connect": {"enabled": True, "endpoint": f"{at}/connect"}}},
+            ) as live, live.client(connect=False) as c:
+                c.commands({"connect": {}})
+                self.assertEqual(c.ended(), (code, "so"))
+
+
+@contextlib.contextmanager
+def application(replies):
+    """An application with these replies: its address."""
+    Application.replies = replies
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Application)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @beyond_redis

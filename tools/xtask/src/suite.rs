@@ -9,7 +9,7 @@ use std::process::Command;
 /// The first seed, and how many rounds of the generator the tests of replicas play.
 const ROUNDS: (u64, u64) = (1, 200);
 
-const PARTS: [&str; 17] = [
+const PARTS: [&str; 18] = [
     "rust",
     "model",
     "transcripts",
@@ -26,6 +26,7 @@ const PARTS: [&str; 17] = [
     "go",
     "brokers",
     "node",
+    "java",
     "seb",
 ];
 
@@ -139,7 +140,8 @@ fn with_server(name: &'static str, apus: &Path) -> PartResult {
             }
             Err(why) => PartResult::left_out(name, why),
         },
-        "raw" => system_python(name, apus),
+        // Without a JDK and Maven its test leaves itself out, and says so.
+        "raw" | "java" => system_python(name, apus),
         "browser" => match setup::browser().and_then(|()| setup::redis()) {
             Ok(()) => {
                 // The chat has the SDK from there. Without it these tests leave themselves out, and say so.

@@ -26,6 +26,7 @@ mod remote;
 mod store;
 mod topics;
 mod transport;
+mod uuid;
 mod value;
 
 use std::collections::HashMap;
@@ -44,6 +45,7 @@ use engine::{Engine, log};
 use live_http::Asker;
 use live_protocol::Form;
 use parking_lot::{Mutex, RwLock};
+use stdx::hash::Seeded;
 
 pub(crate) use api::commands;
 use counts::Counts;
@@ -58,6 +60,9 @@ pub(crate) use transport::answer;
 /// What keys and PUB/SUB channels begin with: Centrifugo's default.
 const PREFIX: &str = "centrifugo";
 
+/// Thread, client number, and form of commands, by session.
+type Sessions = HashMap<Box<str>, (usize, u64, Form), Seeded>;
+
 /// What all threads share.
 pub(crate) struct Live {
     options: RwLock<Arc<Options>>,
@@ -70,20 +75,20 @@ pub(crate) struct Live {
     asker: OnceLock<Result<Asker, String>>,
     /// The headers that questions need, by the options of which they are.
     forwards: Mutex<Option<(Arc<Options>, Arc<Forwards>)>>,
-    /// Sessions of connections that get their commands by requests: thread, client number, and form of commands.
-    sessions: Mutex<HashMap<Box<str>, (usize, u64, Form)>>,
+    /// Of connections that get their commands by requests.
+    sessions: Mutex<Sessions>,
     mail: Mutex<Vec<Vec<Mail>>>,
     /// Users with connections, and how many.
-    users: Mutex<HashMap<Box<str>, u32>>,
+    users: Mutex<HashMap<Box<str>, u32, Seeded>>,
     peers: Mutex<peers::Peers>,
     /// Questions to applications.
     proxies: proxies::Proxies,
     /// New connections, if their rate is limited.
     begins: Mutex<Option<Bucket>>,
     /// By namespace.
-    counts: RwLock<HashMap<String, Arc<Counts>>>,
+    counts: RwLock<HashMap<String, Arc<Counts>, Seeded>>,
     /// Channels with subscribers, and how many.
-    channels: Mutex<HashMap<Arc<str>, u32>>,
+    channels: Mutex<HashMap<Arc<str>, u32, Seeded>>,
     /// Where the channels are, if not in this server.
     remote: Option<Remote>,
     topics: topics::Topics,
@@ -132,7 +137,7 @@ impl Live {
             options: RwLock::new(options),
             file: Mutex::new(file),
             prefix: PREFIX.to_owned(),
-            node: new_uuid(),
+            node: uuid::new_uuid(),
             jwks: Mutex::default(),
             asker: OnceLock::new(),
             forwards: Mutex::default(),
@@ -227,13 +232,4 @@ impl Live {
     pub(crate) fn options(&self) -> Arc<Options> {
         Arc::clone(&self.options.read())
     }
-}
-
-/// A random UUID: version 4.
-fn new_uuid() -> String {
-    let mut digits: Vec<u8> = engine::random_id(0).bytes().take(32).collect();
-    digits[12] = b'4';
-    digits[16] = b"89ab"[usize::from(digits[16]) % 4];
-    let text = String::from_utf8_lossy(&digits);
-    format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..32])
 }

@@ -50,13 +50,29 @@ pub(crate) struct Place {
 }
 
 /// What is read of a history.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     /// Behind this offset, or with `reverse` before it; none: from the beginning, or the end.
     pub(super) since: Option<u64>,
     /// Below 0: all; 0: none.
     pub(super) limit: i64,
     pub(super) reverse: bool,
+}
+
+/// How a history was when it was read: at which place its top, and what [`extent`] said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) place: Place,
+    /// Empty: it was not asked for.
+    pub(super) extent: Vec<u8>,
+}
+
+/// What was read of a history.
+pub(super) enum Read {
+    /// What was read before: nothing has changed.
+    Same,
+    /// The reply of the command that has read it ([`publications`]), and what [`extent`] said.
+    Reply(Vec<u8>, Vec<u8>),
 }
 
 /// What is asked of a store: of this server's, or of the broker's.
@@ -217,17 +233,22 @@ impl Store<'_> {
         span: Span,
         meta_ttl: Duration,
     ) -> Result<(Place, Vec<Publication>), String> {
-        let (place, reply) = self.read(channel, span, meta_ttl)?;
-        Ok((place, publications(&reply)?))
+        let (place, read) = self.read(channel, span, meta_ttl, None)?;
+        match read {
+            Read::Reply(reply, _) => Ok((place, publications(&reply)?)),
+            Read::Same => Ok((place, Vec::new())),
+        }
     }
 
-    /// The same, with the publications as the reply of the command that has read them ([`publications`]).
+    /// The same, with the publications as a reply. `before` is how the history was when the same was read of it: while it
+    /// is still so, nothing is read.
     pub(super) fn read(
         &mut self,
         channel: &str,
         span: Span,
         meta_ttl: Duration,
-    ) -> Result<(Place, Vec<u8>), String> {
+        before: Option<&Known>,
+    ) -> Result<(Place, Read), String> {
         let stream = self.key("stream", channel);
         let meta = self.key("stream.meta", channel);
         let writes = !self.engine.is_read_only();
@@ -248,8 +269,15 @@ impl Store<'_> {
             if writes {
                 expire(steps, &meta, meta_ttl)?;
             }
+            let extent = before.map(|_| extent(steps, &stream)).unwrap_or_default();
+            if let Some(before) = before
+                && !before.extent.is_empty()
+                && (&before.place, &before.extent) == (&place, &extent)
+            {
+                return Ok((place, Read::Same));
+            }
             let reply = range(steps, &stream, span, place.offset);
-            Ok((place, reply))
+            Ok((place, Read::Reply(reply, extent)))
         })
     }
 
@@ -415,6 +443,15 @@ fn range(steps: &mut Steps<'_>, stream: &str, span: Span, top: u64) -> Vec<u8> {
         words.extend([&b"COUNT"[..], limit.as_bytes()]);
     }
     steps.call(&words)
+}
+
+/// What changes with every change of a stream: its length, and its last entry. What is added becomes the last one, and
+/// what is removed is missing in the length.
+fn extent(steps: &mut Steps<'_>, stream: &str) -> Vec<u8> {
+    let stream = stream.as_bytes();
+    let mut all = steps.call(&[b"xlen", stream]);
+    all.extend(steps.call(&[b"xrevrange", stream, b"+", b"-", b"COUNT", b"1"]));
+    all
 }
 
 /// The publications of a history in the reply of the command that has read them.

@@ -123,8 +123,11 @@ impl Acceptor {
         };
         let listener = match bound {
             Bound::Tcp(l) | Bound::Tls(l) | Bound::Web(l) => {
-                let keepalive_s = self.shared.engine.config.int(Id::TcpKeepalive);
-                Listener::Tcp(Listening::open(r, l, (token, door), keepalive_s)?)
+                let config = &self.shared.engine.config;
+                // The system lets one more wait.
+                let waiting_max = config.int(Id::TcpBacklog).max(0) as usize + 1;
+                let options = (config.int(Id::TcpKeepalive), waiting_max);
+                Listener::Tcp(Listening::open(r, l, (token, door), options)?)
             }
             Bound::Unix(l, path) => {
                 l.set_nonblocking(true)?;
@@ -166,6 +169,7 @@ impl Acceptor {
     }
 
     pub(crate) fn run(mut self) {
+        yield_to_workers();
         let mut events = Events::with_capacity(64);
         // Listeners with connections that could not be accepted yet.
         let mut again: Vec<usize> = Vec::new();
@@ -316,3 +320,19 @@ impl Acceptor {
         }
     }
 }
+
+/// Has the system let a worker that runs on this processor finish its turn before this thread runs: connections gather
+/// meanwhile, and are accepted together. On a processor that has nothing else to do it makes no difference.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the system's interface for the policy of a thread")]
+fn yield_to_workers() {
+    // SAFETY: It is about the calling thread and reads the parameter, of which all zeros are a value.
+    unsafe {
+        let priority: libc::sched_param = std::mem::zeroed();
+        // What is refused is left as it is: it only takes longer.
+        let _ = libc::sched_setscheduler(0, libc::SCHED_BATCH, &priority);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn yield_to_workers() {}

@@ -12,9 +12,10 @@
 //! pace of its line, while others publish.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use resp::Out;
+use stdx::hash::NumberMap;
 
 /// Bytes that may be appended in one turn of the event loop for a client that has taken everything before.
 const BURST_MAX: usize = 16 << 20;
@@ -57,7 +58,7 @@ pub(crate) struct Waiting {
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Outlets {
-    all: HashMap<u64, Outlet>,
+    all: NumberMap<Outlet>,
     queue: Vec<u64>,
     spare: Vec<Vec<u8>>,
     /// Times at which handlers want to be called. An entry that is not the outlet's own `due` is void.

@@ -11,6 +11,7 @@ use mio::{Interest, Registry, Token};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use stdx::num::{I64_LEN_MAX, fmt_u64};
 use transport::{Link, Session};
 
 /// A write to a peer that is gone is an error, not a signal.
@@ -97,7 +98,7 @@ impl Stream {
         let show = |a: Option<SocketAddr>| match a {
             Some(a) => match a.ip().to_canonical() {
                 IpAddr::V6(ip) => format!("[{ip}]:{}", a.port()).into(),
-                IpAddr::V4(ip) => format!("{ip}:{}", a.port()).into(),
+                IpAddr::V4(ip) => show_v4(ip.octets(), a.port()).into(),
             },
             None => "?:0".into(),
         };
@@ -132,6 +133,17 @@ impl Stream {
             }
         }
     }
+}
+
+/// An address as text: each connection needs two of them, and `format!` takes ten times as long.
+fn show_v4(ip: [u8; 4], port: u16) -> String {
+    let mut text = Vec::with_capacity("255.255.255.255:65535".len());
+    let numbers = ip.into_iter().map(u64::from).chain([port.into()]);
+    for (number, behind) in numbers.zip([".", ".", ".", ":", ""]) {
+        text.extend_from_slice(fmt_u64(&mut [0; I64_LEN_MAX], number));
+        text.extend_from_slice(behind.as_bytes());
+    }
+    String::from_utf8(text).unwrap_or_default()
 }
 
 impl AsFd for Stream {

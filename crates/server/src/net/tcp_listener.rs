@@ -22,8 +22,9 @@ pub(super) struct Listening {
     address: Option<SocketAddr>,
     /// Its connections keep the present seconds of TCP keepalive: those that are made from now on.
     keepalive_s: i64,
-    /// Connections may wait that were made before.
-    behind: bool,
+    /// So many of the next connections may have been made before: all that can wait, until none does.
+    behind: usize,
+    backlog: usize,
 }
 
 impl Listening {
@@ -31,7 +32,7 @@ impl Listening {
         r: &Registry,
         tcp: std::net::TcpListener,
         (token, door): (Token, Door),
-        keepalive_s: i64,
+        (keepalive_s, backlog): (i64, usize),
     ) -> io::Result<Self> {
         tcp.set_nonblocking(true)?;
         let address = tcp.local_addr().ok();
@@ -40,7 +41,7 @@ impl Listening {
         let mut tcp = TcpListener::from_std(tcp);
         r.register(&mut tcp, token, Interest::READABLE)?;
         // Clients connect from when the address is bound.
-        Ok(Self { tcp, door, address, keepalive_s, behind: true })
+        Ok(Self { tcp, door, address, keepalive_s, behind: backlog, backlog })
     }
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -54,19 +55,22 @@ impl Listening {
     ) -> io::Result<(TcpStream, Option<SocketAddr>, Option<SocketAddr>)> {
         if keepalive_s != self.keepalive_s {
             self.keepalive_s = keepalive_s;
-            self.behind = true;
+            self.behind = self.backlog;
             keep_alive(&SockRef::from(&self.tcp), keepalive_s);
         }
         let accepted = self.tcp.accept();
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(e) => {
-                self.behind &= e.kind() != io::ErrorKind::WouldBlock;
+                if e.kind() == io::ErrorKind::WouldBlock {
+                    self.behind = 0;
+                }
                 return Err(e);
             }
         };
         let loopback = is_loopback(peer);
-        if self.behind || !INHERITS {
+        if self.behind > 0 || !INHERITS {
+            self.behind = self.behind.saturating_sub(1);
             set(&SockRef::from(&stream), keepalive_s, loopback);
         } else if loopback && !self.address.is_some_and(is_loopback) {
             unpaced(&SockRef::from(&stream));

@@ -80,9 +80,10 @@ struct Actor {
 
 impl Web {
     pub(crate) fn new(engine: &Engine) -> Self {
+        let site = Site::empty();
         Self {
-            site: RwLock::new(Arc::new(Site::empty())),
-            number: AtomicU64::new(0),
+            number: AtomicU64::new(site.number),
+            site: RwLock::new(Arc::new(site)),
             live: live::Counts::default(),
             cache: Arc::default(),
             compressor: compress::Compressor::default(),

@@ -1,10 +1,10 @@
 //! The channels of a thread: who is subscribed to them there.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ::live::Namespace;
 use live_protocol::filter::Node;
+use stdx::hash::NumberMap;
 
 use super::batch::Arrived;
 use super::broker::Followed;
@@ -64,7 +64,7 @@ pub(crate) struct Channel {
     pub(crate) subscribers: Vec<Subscriber>,
     /// Of a channel of the broker.
     pub(super) remote: Followed,
-    places: Option<HashMap<u64, usize>>,
+    places: Option<NumberMap<usize>>,
 }
 
 impl Channel {

@@ -24,6 +24,7 @@ mod unsent;
 mod waits;
 pub(super) mod wire;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -33,6 +34,7 @@ use ::live::limit::Limiter;
 use ::live::permission::Who;
 use ::live::{Disconnect, Error, Options, Unsubscribe};
 use engine::{Session, Thread};
+use stdx::hash::{NumberMap, Seeded};
 
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
@@ -44,6 +46,9 @@ use super::store::{READ_ONLY, Store};
 use crate::Shared;
 use crate::net::Outlets;
 use live_protocol::{Push, Reply, ReplyResult};
+
+/// The largest buffer that is kept for the next message.
+const SCRATCH_MAX: usize = 64 * 1024;
 
 /// Where the hub acts.
 pub(crate) struct Cx<'a> {
@@ -82,17 +87,19 @@ pub(crate) struct Hub {
     batches: Vec<Arc<str>>,
     /// The number of the last channel that the thread began to follow.
     numbered: u64,
-    pub(super) clients: HashMap<u64, Client>,
-    pub(super) channels: HashMap<Arc<str>, Channel>,
+    pub(super) clients: NumberMap<Client>,
+    pub(super) channels: HashMap<Arc<str>, Channel, Seeded>,
     /// Clients of the API that wait for other servers.
-    pub(super) waiting: HashMap<u64, AnswerForm>,
+    pub(super) waiting: NumberMap<AnswerForm>,
     /// What was read from the broker for subscriptions that begin now.
     begun: broker::Reads,
     /// Clients that are not connected yet, with what their answers begin with.
-    unsent: HashMap<u64, Unsent>,
+    unsent: NumberMap<Unsent>,
     held: Held,
     /// What clients have missed that recover now.
     recent: Recent,
+    /// Buffers for a message and its frame, empty.
+    scratch: Cell<(Vec<u8>, Vec<u8>)>,
     /// Topics that channels of the thread follow.
     topics: HashMap<Arc<str>, topics::Followed>,
 }
@@ -109,15 +116,16 @@ impl Hub {
             questions: 0,
             misses_key: false,
             keyless: Vec::new(),
-            clients: HashMap::new(),
-            channels: HashMap::new(),
+            clients: Default::default(),
+            channels: Default::default(),
             batches: Vec::new(),
             numbered: 0,
-            waiting: HashMap::new(),
+            waiting: Default::default(),
             begun: broker::Reads::new(),
-            unsent: HashMap::new(),
+            unsent: Default::default(),
             held: Held::default(),
             recent: Recent::default(),
+            scratch: Cell::default(),
             topics: HashMap::new(),
         })
     }
@@ -127,7 +135,7 @@ impl Hub {
         let now = cx.thread.cx.now;
         let stale = self.options.client.stale_close_delay;
         let session: Box<str> = if wire.is_emulated() || wire.is_unidirectional() {
-            super::new_uuid().into()
+            super::uuid::new_uuid().into()
         } else {
             "".into()
         };
@@ -135,7 +143,7 @@ impl Hub {
             self.live.add_session(&session, cx.thread.index, id, wire.form);
         }
         let client = Client {
-            uid: super::new_uuid().into(),
+            uid: super::uuid::new_uuid().into(),
             session,
             wire,
             connected: false,
@@ -225,10 +233,15 @@ impl Hub {
     /// Sends a message, encoded by `encode` in the form of its wire.
     fn send(&self, cx: &mut Cx<'_>, id: u64, encode: impl FnOnce(Wire, &mut Vec<u8>)) {
         let Some(client) = self.clients.get(&id) else { return };
-        let (mut message, mut framed) = (Vec::new(), Vec::new());
+        let (mut message, mut framed) = self.scratch.take();
         encode(client.wire, &mut message);
         client.wire.frame(&message, &mut framed);
         cx.outlets.append(id, &framed);
+        if message.capacity() <= SCRATCH_MAX {
+            message.clear();
+            framed.clear();
+            self.scratch.set((message, framed));
+        }
     }
 
     fn reply(&self, cx: &mut Cx<'_>, id: u64, command: u32, result: ReplyResult) {

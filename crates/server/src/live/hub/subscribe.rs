@@ -214,9 +214,16 @@ impl Hub {
         self.enter_presence(cx, channel, (options, info))?;
         match span {
             Some(span) => {
-                let read = self.store(cx).read(channel, span, options.history_meta_ttl);
-                let (place, reply) = read?;
-                Ok((place, self.recent.publications(reply, cx.thread.cx.now)?))
+                let mut recent = std::mem::take(&mut self.recent);
+                let known = recent.known(channel, span);
+                let read = self.store(cx).read(channel, span, options.history_meta_ttl, known);
+                let found = read.and_then(|(place, read)| {
+                    let of = (channel, span, &place);
+                    let publications = recent.publications(of, read, cx.thread.cx.now)?;
+                    Ok((place, publications))
+                });
+                self.recent = recent;
+                found
             }
             None => Ok((Place::default(), Publications::default())),
         }

@@ -23,6 +23,7 @@ use engine::{Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
 use resp::Out;
 use slab::Slab;
+use stdx::hash::NumberMap;
 
 use super::answer::{Held, Turn};
 use super::buffers::{OUTPUT, SMALL};
@@ -54,7 +55,7 @@ pub(crate) struct Worker {
     threads: usize,
     pub(super) conns: Slab<Box<Conn>>,
     /// Client number to index in `conns`.
-    pub(super) places: std::collections::HashMap<u64, usize>,
+    pub(super) places: NumberMap<usize>,
     input: Vec<u8>,
     /// Places for the input of connections that are read ahead.
     small: Vec<u8>,
@@ -131,7 +132,7 @@ impl Worker {
             thread,
             threads,
             conns: Slab::new(),
-            places: std::collections::HashMap::new(),
+            places: NumberMap::default(),
             input: vec![0; INPUT],
             small: vec![0; READ_AHEAD_MAX * SMALL],
             ahead: Vec::with_capacity(READ_AHEAD_MAX),

@@ -1,0 +1,37 @@
+"""The SDK centrifuge-java, which speaks Protobuf alone: connect, subscribe, publish, recover, history, presence, an error of a
+call. Needs a JDK and Maven."""
+
+import glob
+import os
+import shutil
+import subprocess
+import unittest
+
+from harness.live import Live
+from harness.server import beyond_redis
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OUT = os.path.join(HERE, "..", "..", "..", "target", "java")
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+@beyond_redis
+@unittest.skipUnless(shutil.which("javac") and shutil.which("mvn"), "there is no JDK, or no Maven")
+class TestJava(unittest.TestCase):
+    def test_the_sdk(self):
+        lib = os.path.join(OUT, "lib")
+        if not glob.glob(f"{lib}/centrifuge-java*.jar"):
+            fetch = ["mvn", "-q", "-B", "-f", f"{HERE}/pom.xml", "dependency:copy-dependencies", f"-DoutputDirectory={os.path.abspath(lib)}"]
+            code, said = run(*fetch)
+            if code != 0:
+                self.skipTest(f"the SDK cannot be had: {said[-300:]}")
+        code, said = run("javac", "-cp", f"{lib}/*", "-d", OUT, f"{HERE}/Live.java")
+        self.assertEqual(code, 0, said)
+        kept = {"history_size": 100, "history_ttl": "300s", "force_recovery": True, "presence": True}
+        with Live(namespaces={"ch": kept}) as live:
+            code, said = run("java", "-cp", f"{OUT}:{lib}/*", "Live", str(live.port))
+        self.assertTrue(code == 0 and "\ndone" in said, said)
