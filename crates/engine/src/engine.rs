@@ -17,7 +17,7 @@ use observe::topkeys::{HotKeys, TopKeys};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use replication::ReplId;
 use stdx::clock::Clock;
-use store::Keyspace;
+use store::{Class, Keyspace};
 use stream::Stream;
 
 use crate::acl::Acl;
@@ -135,6 +135,7 @@ pub struct Engine {
     pub tracking: Tracking,
     /// Whether keyspace events are published, for which changes must be noted.
     notifies: AtomicBool,
+    notifies_misses: AtomicBool,
     /// Scripts and functions.
     pub scripts: Scripts,
     /// SLOWLOG.
@@ -259,6 +260,7 @@ impl Engine {
             pubsub: Hub::default(),
             tracking: Tracking::default(),
             notifies: AtomicBool::new(false),
+            notifies_misses: AtomicBool::new(false),
             scripts: Scripts::default(),
             slowlog: Slowlog::default(),
             latency: LatencyMonitor::default(),
@@ -419,13 +421,18 @@ impl Engine {
         self.replication.resize_backlog(c.bytes(Id::ReplBacklogSize) as usize);
         self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));
-        let notifies = c.notify_keyspace_events() != 0;
+        let classes = c.notify_keyspace_events();
+        let notifies = classes != 0;
         if self.notifies.swap(notifies, Relaxed) != notifies {
             if notifies {
                 self.keyspace.take_interest();
             } else {
                 self.keyspace.lose_interest();
             }
+        }
+        let misses = classes & Class::KeyMiss as u32 != 0;
+        if self.notifies_misses.swap(misses, Relaxed) != misses {
+            self.keyspace.keep_misses(misses);
         }
     }
 

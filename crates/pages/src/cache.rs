@@ -59,7 +59,7 @@ impl Page {
 
     fn bytes(&self, address: &str) -> usize {
         let form = self.content.plain();
-        let own = 2 * form.fields.len() + form.body.len() + form.etag.len() + self.blocks.bytes();
+        let own = form.fields.capacity() + form.body.len() + form.etag.len() + self.blocks.bytes();
         let depends = size_of_val::<[Dependency]>(&self.depends);
         own + self.parts.bytes() + depends + 2 * address.len() + OVERHEAD
     }
@@ -139,10 +139,11 @@ impl Cache {
             }
         };
         drop(pages);
-        if let Some(old) = old {
-            self.bytes.fetch_sub(old.page.bytes(address), Relaxed);
+        let gone = old.map_or(0, |old| old.page.bytes(address));
+        if bytes != gone {
+            self.bytes.fetch_add(bytes, Relaxed);
+            self.bytes.fetch_sub(gone, Relaxed);
         }
-        self.bytes.fetch_add(bytes, Relaxed);
         self.shrink_from(max, stdx::hash::hash64(address.as_bytes()) as usize);
     }
 
@@ -214,7 +215,12 @@ mod tests {
     fn page(bytes: usize) -> Arc<Page> {
         Arc::new(Page {
             status: 200,
-            content: Arc::new(Content::new("", "", Vec::new(), Arc::new(vec![0; bytes]))),
+            content: Arc::new(Content::new(
+                "",
+                String::new(),
+                Vec::new(),
+                Arc::new(vec![0; bytes]),
+            )),
             blocks: Arc::default(),
             parts: Parts::default(),
             depends: Box::default(),

@@ -38,7 +38,7 @@ pub struct Form {
 
 impl Form {
     fn bytes(&self) -> usize {
-        self.fields.len() + self.etag.len() + self.body.len()
+        self.fields.capacity() + self.etag.len() + self.body.len()
     }
 }
 
@@ -46,8 +46,8 @@ impl Form {
 #[derive(Debug)]
 pub struct Content {
     plain: Form,
-    /// Fields of all forms.
-    common: Vec<u8>,
+    /// Bytes of the fields of all forms, with which those of the plain one begin.
+    common: usize,
     gzip: Later,
     brotli: Later,
     /// It may be compressed.
@@ -66,15 +66,16 @@ struct Later {
 impl Content {
     /// Content of this type. `etag` with its quotes, or empty; `common` are fields with their line ends.
     #[must_use]
-    pub fn new(content_type: &str, etag: &str, mut common: Vec<u8>, body: Arc<Vec<u8>>) -> Self {
+    pub fn new(content_type: &str, etag: String, mut common: Vec<u8>, body: Arc<Vec<u8>>) -> Self {
         let size = COMPRESS_MIN..=COMPRESS_MAX;
         let varies =
             !etag.is_empty() && size.contains(&body.len()) && mime::is_compressible(content_type);
         if varies {
             field(&mut common, "Vary", "Accept-Encoding");
         }
-        let plain = form(&common, etag, Coding::Identity, body);
-        let (gzip, brotli) = (Later::default(), Later::default());
+        let len = common.len();
+        let plain = form(common, etag, Coding::Identity, body);
+        let (gzip, brotli, common) = (Later::default(), Later::default(), len);
         Self { plain, common, gzip, brotli, varies, memory: OnceLock::new() }
     }
 
@@ -87,7 +88,7 @@ impl Content {
     /// The fields of all its forms: all but tag, coding and length.
     #[must_use]
     pub fn common(&self) -> &[u8] {
-        &self.common
+        self.plain.fields.get(..self.common).unwrap_or_default()
     }
 
     /// Its forms depend on what the client accepts.
@@ -160,7 +161,8 @@ impl Content {
             }
             let etag = self.plain.etag.strip_suffix('"')?;
             let etag = format!("{etag}-{}\"", coding.name());
-            let form = form(&self.common, &etag, coding, Arc::new(body));
+            let common = self.common().to_vec();
+            let form = form(common, etag, coding, Arc::new(body));
             if memory.fetch_add(form.bytes(), Relaxed) + form.bytes() > max {
                 memory.fetch_sub(form.bytes(), Relaxed);
                 return None;
@@ -185,18 +187,15 @@ impl Drop for Content {
     }
 }
 
-fn form(common: &[u8], etag: &str, coding: Coding, body: Arc<Vec<u8>>) -> Form {
-    let mut fields = Vec::with_capacity(common.len() + etag.len() + 64);
-    fields.extend_from_slice(common);
+fn form(mut fields: Vec<u8>, etag: String, coding: Coding, body: Arc<Vec<u8>>) -> Form {
     if !etag.is_empty() {
-        field(&mut fields, "ETag", etag);
+        field(&mut fields, "ETag", &etag);
     }
     if coding != Coding::Identity {
         field(&mut fields, "Content-Encoding", coding.name());
     }
     length(&mut fields, body.len());
-    fields.shrink_to_fit();
-    Form { fields, etag: etag.to_owned(), body }
+    Form { fields, etag, body }
 }
 
 /// Compresses what is kept.
@@ -255,7 +254,7 @@ mod tests {
     #[test]
     fn forms_are_made_once_and_counted() {
         let memory = Memory::default();
-        let content = Content::new("text/html", "\"a\"", Vec::new(), text());
+        let content = Content::new("text/html", "\"a\"".into(), Vec::new(), text());
         let (form, missing) = content.choose(accepts("br, gzip"));
         assert_eq!((form.etag.as_str(), missing), ("\"a\"", Some(Coding::Brotli)));
         let (_, missing) = content.choose(accepts("br"));
@@ -287,14 +286,15 @@ mod tests {
     #[test]
     fn what_does_not_pay_stays_as_it_is() {
         let memory = Memory::default();
-        let small = Content::new("text/html", "\"a\"", Vec::new(), Arc::new(vec![b'a'; 1000]));
-        let picture = Content::new("image/png", "\"a\"", Vec::new(), text());
-        let tagless = Content::new("text/html", "", Vec::new(), text());
+        let small =
+            Content::new("text/html", "\"a\"".into(), Vec::new(), Arc::new(vec![b'a'; 1000]));
+        let picture = Content::new("image/png", "\"a\"".into(), Vec::new(), text());
+        let tagless = Content::new("text/html", String::new(), Vec::new(), text());
         for content in [&small, &picture, &tagless] {
             assert!(!content.varies());
             assert_eq!(content.choose(accepts("br")).1, None);
         }
-        let content = Content::new("text/html", "\"a\"", Vec::new(), text());
+        let content = Content::new("text/html", "\"a\"".into(), Vec::new(), text());
         content.compress(Coding::Gzip, &memory, 100);
         assert_eq!(memory.load(Relaxed), 0, "there is no room");
         assert_eq!(content.choose(accepts("gzip")).0.etag, "\"a\"");
@@ -302,7 +302,7 @@ mod tests {
         let noise: Vec<u8> = (0..4096).map(|_| noise.next_u64() as u8).collect();
         assert!(gzip_once("text/plain", &noise).is_none());
         assert!(gzip_once("text/plain", &text()).is_some());
-        let content = Content::new("text/html", "\"a\"", Vec::new(), Arc::new(noise));
+        let content = Content::new("text/html", "\"a\"".into(), Vec::new(), Arc::new(noise));
         content.compress(Coding::Brotli, &memory, 1 << 20);
         assert_eq!(content.choose(accepts("br")), (content.choose(Accepts::PLAIN).0, None));
     }

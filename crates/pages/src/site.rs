@@ -257,7 +257,7 @@ fn file(name: &str, etag: &str, bytes: Arc<Vec<u8>>, modified: u64) -> File {
     field(&mut common, "X-Content-Type-Options", "nosniff");
     field(&mut common, "Cache-Control", "no-cache");
     field(&mut common, "Accept-Ranges", "bytes");
-    let content = Arc::new(Content::new(content_type, etag, common, bytes));
+    let content = Arc::new(Content::new(content_type, etag.to_owned(), common, bytes));
     File { content, content_type, modified }
 }
 

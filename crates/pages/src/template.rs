@@ -63,6 +63,8 @@ pub struct Asked<'a> {
     pub data: Option<&'a serde_json::Value>,
     /// The page has an address at which it can be asked for again: its live blocks are shown as such.
     pub live: bool,
+    /// Since when it has been worked on.
+    pub started: Instant,
     /// The page that was here before.
     pub earlier: Option<Earlier<'a>>,
     /// What it may have in common with other pages.
@@ -93,6 +95,7 @@ impl Default for Asked<'_> {
             params: &[],
             data: None,
             live: false,
+            started: Instant::now(),
             earlier: None,
             common: None,
         }
@@ -147,7 +150,6 @@ struct Page<'a, 's> {
     varies: bool,
     blocks: Blocks,
     has_token: bool,
-    started: Instant,
 }
 
 /// A loop that has begun as a fragment.
@@ -376,7 +378,7 @@ impl<'t> Host<'t> for Page<'_, '_> {
     }
 
     fn overdue(&mut self) -> bool {
-        self.started.elapsed() > TIME_MAX
+        self.asked.started.elapsed() > TIME_MAX
     }
 }
 
@@ -476,21 +478,10 @@ pub(crate) fn render(
     store: &mut dyn Store,
 ) -> Result<Rendered, String> {
     let (varies, has_token, blocks) = (false, false, Blocks::default());
-    let (parts, started) = (Making::new(asked.earlier), Instant::now());
+    let parts = Making::new(asked.earlier);
     let (within, depends, kept, key) = (None, Vec::new(), 0, Vec::new());
-    let mut page = Page {
-        asked,
-        store,
-        parts,
-        within,
-        depends,
-        kept,
-        key,
-        varies,
-        has_token,
-        blocks,
-        started,
-    };
+    let mut page =
+        Page { asked, store, parts, within, depends, kept, key, varies, has_token, blocks };
     let made = engine.render(name, &mut page, Limits::default());
     let mut body = made.map_err(|e| e.to_string())?.into_bytes();
     let mut parts = page.parts.finish();

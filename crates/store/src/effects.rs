@@ -2,6 +2,8 @@
 
 /// The journal among the reasons to note changes.
 pub(crate) const JOURNAL: usize = 1 << (usize::BITS - 2);
+/// Events of missed keys among them: few want these, and reading is frequent.
+pub(crate) const MISSES: usize = 1 << (usize::BITS - 3);
 
 /// Classes of keyspace events, as the letters of `notify-keyspace-events`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +68,8 @@ pub struct Effects {
     pub observed: bool,
     /// Only the journal observes changes: no event needs noting.
     quiet: bool,
+    /// Events of missed keys are wanted, too.
+    misses: bool,
     /// The last answer of the keyspace.
     interest: usize,
     /// Keyspace events in order.
@@ -99,6 +103,7 @@ impl Effects {
             self.interest = interest;
             self.observed = interest != 0;
             self.quiet = interest == JOURNAL;
+            self.misses = interest & MISSES != 0;
         }
     }
 
@@ -128,6 +133,14 @@ impl Effects {
             buffer.clear();
             buffer.extend_from_slice(key);
             self.events.push(Event { class, name, db, key: buffer });
+        }
+    }
+
+    /// Notes that a key was looked for in vain, if that is wanted.
+    #[inline]
+    pub(crate) fn missed(&mut self, db: usize, key: &[u8]) {
+        if self.misses {
+            self.event(Class::KeyMiss, "keymiss", db, key);
         }
     }
 

@@ -29,7 +29,7 @@ use lock_api::RawMutex as _;
 use stdx::sync::{AtomicU64, AtomicUsize, RawMutex, raw_mutex};
 
 use crate::context::Context;
-use crate::effects::JOURNAL;
+use crate::effects::{JOURNAL, MISSES};
 use crate::expiry::ExpiryIndex;
 use crate::interest::Interest;
 use crate::lazy::{Garbage, Lazy};
@@ -228,6 +228,15 @@ impl Keyspace {
             self.interest.fetch_add(JOURNAL, Relaxed);
         } else {
             self.interest.fetch_sub(JOURNAL, Relaxed);
+        }
+    }
+
+    /// Makes commands note missed keys, too, from here on, or stops it. To be called in turn.
+    pub fn keep_misses(&self, yes: bool) {
+        if yes {
+            self.interest.fetch_add(MISSES, Relaxed);
+        } else {
+            self.interest.fetch_sub(MISSES, Relaxed);
         }
     }
 

@@ -249,6 +249,21 @@ class PubSub(unittest.TestCase):
         figures = ["pubsub_channels:0", "pubsub_patterns:0", "pubsubshard_channels:0"]
         wait_until(lambda: all(f in c.call("INFO stats") for f in figures), "nobody is subscribed")
 
+    def test_missed_keys_are_told_of_as_long_as_that_is_wanted(self):
+        listener = self.talk("CONFIG SET notify-keyspace-events KEA", "PSUBSCRIBE __keyevent@0__:*")
+        with Talk(self.server) as c:
+            for number, classes in enumerate(["KEA", "Em", "K$", "KEAm", "KEA"]):
+                c.call(f"CONFIG SET notify-keyspace-events {classes}")
+                c.call(f"GET none{number}")
+                c.call("EXISTS none")
+            c.call("CONFIG SET notify-keyspace-events E$")
+            c.call("SET end v")
+        told = []
+        while not told or told[-1][1] != "end":
+            told.append(listener.read()[2:])
+        missed = [["__keyevent@0__:keymiss", key] for key in ["none1", "none", "none3", "none"]]
+        self.assertEqual(told, [*missed, ["__keyevent@0__:set", "end"]])
+
     def test_events_of_a_key_come_in_the_order_of_its_changes(self):
         listener = self.talk("CONFIG SET notify-keyspace-events KEA", "PSUBSCRIBE __key*__:k")
         rounds = 300

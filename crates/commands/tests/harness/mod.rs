@@ -61,6 +61,7 @@ impl Server {
     pub(crate) fn new() -> Self {
         let keyspace = Keyspace::new(DATABASES, NOW_MS);
         keyspace.take_interest();
+        keyspace.keep_misses(true);
         Self { keyspace, cx: Context::new(NOW_MS, Rng::from_seed(7)) }
     }
 

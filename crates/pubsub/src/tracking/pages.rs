@@ -155,7 +155,10 @@ impl Pages {
     /// To be called before a rendering, and behind the look at its version: from here on changes are noted.
     /// `take_interest` is called when they were not.
     pub fn begin(&self, now_ms: i64, take_interest: impl FnOnce()) {
-        self.last_ms.store(now_ms, SeqCst);
+        // Many renderings have the same time, and a look is cheaper than a note.
+        if self.last_ms.load(SeqCst) != now_ms {
+            self.last_ms.store(now_ms, SeqCst);
+        }
         if self.on.load(SeqCst) {
             return;
         }

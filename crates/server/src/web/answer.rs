@@ -40,7 +40,7 @@ pub(crate) struct Responder {
     /// What became of the request.
     pub(super) sent: Sent,
     /// When the request was taken up, if it is timed.
-    started: Option<Instant>,
+    pub(super) started: Option<Instant>,
     /// Requests until one is timed.
     untimed: u32,
     rows: Rows,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use config::Id;
 use engine::Thread;
@@ -55,6 +56,8 @@ pub(super) struct How<'a> {
     pub(super) earlier: Option<&'a Page>,
     /// It has fragments in common with pages of these rules; none: it has none.
     pub(super) rules: Option<u64>,
+    /// When its request was taken up; none: now.
+    pub(super) started: Option<Instant>,
 }
 
 /// The page of a route: its template, its parameters, and the number of the user's rules.
@@ -82,7 +85,8 @@ impl Responder {
         // Streams watch pages with live blocks: they have no fragments.
         let is_watched = earlier.is_some_and(|page| !page.blocks.is_empty());
         let has_fragments = route.caches && !is_watched;
-        let how = How { live: true, earlier, rules: has_fragments.then_some(rules) };
+        let rules_of = has_fragments.then_some(rules);
+        let how = How { live: true, earlier, rules: rules_of, started: self.started };
         match self.render(shared, thread, head, (name, params, None), how) {
             Ok(made) if made.keeps => {
                 let page = self.keep(shared, head, (route, name, rules), made);
@@ -109,13 +113,12 @@ impl Responder {
         let content_type = content_type(route, name);
         let Made { rendered, version, deadline_ms, .. } = made;
         let (status, body) = (route.status, rendered.body);
-        let mut common = Vec::with_capacity(160);
+        let mut common = Vec::with_capacity(224);
         field(&mut common, "Content-Type", content_type);
-        field(&mut common, "X-Content-Type-Options", "nosniff");
         // A page is fresh: a browser that keeps a copy asks whether it still is.
-        field(&mut common, "Cache-Control", "no-cache");
+        common.extend_from_slice(b"X-Content-Type-Options: nosniff\r\nCache-Control: no-cache\r\n");
         let etag = if status == 200 { pages::site::tag(&body) } else { String::new() };
-        let content = Arc::new(Content::new(content_type, &etag, common, Arc::new(body)));
+        let content = Arc::new(Content::new(content_type, etag, common, Arc::new(body)));
         let page = Arc::new(Page {
             status,
             content,
@@ -179,7 +182,7 @@ impl Responder {
         thread: &mut Thread,
         head: &Head<'_>,
         (name, params, data): (&str, &[(String, String)], Option<&serde_json::Value>),
-        How { live, earlier, rules }: How<'_>,
+        How { live, earlier, rules, started }: How<'_>,
     ) -> Result<Made, u16> {
         let engine = &shared.engine;
         let table = &engine.tracking.pages;
@@ -199,6 +202,7 @@ impl Responder {
             data,
             live,
             earlier: earlier.map(Page::as_earlier),
+            started: started.unwrap_or_else(Instant::now),
             common: rules.map(|rules| common(shared, (self.site.number, rules))),
         };
         let now = thread.cx.now;

@@ -335,7 +335,7 @@ impl<'a> Db<'a> {
             }
             _ => {
                 cx.counters.keyspace_misses += 1;
-                cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+                cx.effects.missed(*index, key.bytes);
                 None
             }
         }
@@ -371,7 +371,7 @@ impl<'a> Db<'a> {
             cx.counters.keyspace_hits += 1;
         } else {
             cx.counters.keyspace_misses += 1;
-            cx.effects.event(Class::KeyMiss, "keymiss", *index, key.bytes);
+            cx.effects.missed(*index, key.bytes);
         }
         found
     }
