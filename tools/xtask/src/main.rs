@@ -35,7 +35,7 @@ cargo xtask COMMAND
         says which had to be left out. --strict makes that a failure, unless a registry
         does not give what is needed.
         PART: rust, model, transcripts, compat, access, fuzz, s3, azure, gcs, python, cli,
-        raw, go, brokers, node, seb
+        raw, go, brokers, node, java, seb
   ci    Formatting, lints, tidiness, documentation, a little Miri, short fuzzing, then `test
         --strict`.
   tidy  The tidiness checks alone.

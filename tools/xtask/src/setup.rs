@@ -37,6 +37,24 @@ pub(crate) fn browser() -> Result<()> {
     if there() { Ok(()) } else { Err("chromium still missing after the installation".into()) }
 }
 
+/// A JDK, and the SDK centrifuge-java with what it needs, where its test looks for them.
+pub(crate) fn java() -> Result<()> {
+    if which("javac").is_none() || which("mvn").is_none() {
+        let packages = ["default-jdk-headless", "maven"];
+        apt(&packages).map_err(|e| format!("{} not installed: {e}", packages.join(", ")))?;
+    }
+    let pom = paths::root().join("tests/clients/java/pom.xml");
+    let lib = paths::root().join("target/java/lib");
+    installed(&lib, &paths::read(&pom)?, || {
+        again(|| {
+            let mut maven = Command::new("mvn");
+            maven.args(["-q", "-B", "dependency:copy-dependencies"]).arg("-f").arg(&pom);
+            must(maven.arg(format!("-DoutputDirectory={}", lib.display())))
+        })
+        .map_err(|_| format!("{REFUSED}centrifuge-java (see above)"))
+    })
+}
+
 /// Installs Debian packages, as root or through sudo without a password.
 fn apt(packages: &[&str]) -> Result<()> {
     if which("apt-get").is_none() {

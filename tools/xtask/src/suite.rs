@@ -140,8 +140,11 @@ fn with_server(name: &'static str, apus: &Path) -> PartResult {
             }
             Err(why) => PartResult::left_out(name, why),
         },
-        // Without a JDK and Maven its test leaves itself out, and says so.
-        "raw" | "java" => system_python(name, apus),
+        "raw" => system_python(name, apus),
+        "java" => match setup::java() {
+            Ok(()) => system_python(name, apus),
+            Err(why) => PartResult::left_out(name, why),
+        },
         "browser" => match setup::browser().and_then(|()| setup::redis()) {
             Ok(()) => {
                 // The chat has the SDK from there. Without it these tests leave themselves out, and say so.
