@@ -173,8 +173,7 @@ impl Thread {
     ) -> Stop {
         let unauthenticated = session.needs_auth(engine);
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
-        // A client that has yet to authenticate may do so with the next command, which changes the
-        // limits of the one after it.
+        // The next command may authenticate the client, which changes the limits of the commands behind it.
         let most = if unauthenticated { 1 } else { GROUP };
         self.spans.clear();
         self.owned.clear();

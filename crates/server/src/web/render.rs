@@ -189,7 +189,6 @@ impl Responder {
         let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
         self.begin_rendering(shared, id);
         let origin = shared.web.origin(&engine.config, self.peer, head);
-        let headers = || fields(head);
         let mut asked = Asked {
             method: head.method.name(),
             path: &head.target.path,
@@ -197,7 +196,7 @@ impl Responder {
             scheme: origin.scheme,
             remote_addr: origin.ip,
             query: head.target.query,
-            headers: &headers,
+            headers: &|| fields(head),
             params,
             data,
             live,
