@@ -184,8 +184,7 @@ impl Responder {
         (name, params, data): (&str, &[(String, String)], Option<&serde_json::Value>),
         How { live, earlier, rules, started }: How<'_>,
     ) -> Result<Made, u16> {
-        let engine = &shared.engine;
-        let table = &engine.tracking.pages;
+        let (engine, table) = (&shared.engine, &shared.engine.tracking.pages);
         let id = Pages::reader(stdx::hash::hash64(head.target.raw.as_bytes()));
         self.begin_rendering(shared, id);
         let origin = shared.web.origin(&engine.config, self.peer, head);
