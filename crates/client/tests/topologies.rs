@@ -112,21 +112,7 @@ fn sentinel_and_a_failover() {
             client.set("k", 1).await.expect("set");
             let cache = client.cache(CacheConfig::default()).await.expect("connected");
             assert_eq!(cache.get::<i64>("k").await.expect("get"), 1);
-            let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port))
-                .await
-                .expect("connected");
-            eventually("the replica is known", || async {
-                let replicas = asking
-                    .call(Command::new("SENTINEL").arg(("REPLICAS", "m")))
-                    .await
-                    .expect("replicas");
-                let text = format!("{replicas:?}");
-                (text.contains("\"slave\"")
-                    && text.contains("master-link-status")
-                    && text.contains("\"ok\""))
-                .then_some(())
-            })
-            .await;
+            let asking = sentinel.knows_a_replica().await;
             let mut reading: Config = url.parse().expect("a URL");
             reading.read_from_replicas = true;
             let reading = Client::with_config(reading).await.expect("connected");
@@ -189,13 +175,7 @@ fn a_frozen_master_is_left_when_sentinels_say_so() {
                 direct.get("k").to::<Option<i64>>().await.expect("get")
             })
             .await;
-            let asking = Client::connect(&format!("redis://127.0.0.1:{}", sentinel.port)).await;
-            let asking = asking.expect("connected");
-            eventually("the sentinel knows the replica", || async {
-                let replicas = asking.call(Command::new("SENTINEL").arg(("REPLICAS", "m"))).await;
-                format!("{replicas:?}").contains("\"slave\"").then_some(())
-            })
-            .await;
+            sentinel.knows_a_replica().await;
             master.signal("STOP");
             assert_eq!(subscriber.next().await, Event::Gap);
             // The first one may be on its way to the frozen master.

@@ -1,5 +1,6 @@
 //! One of Redis's sentinels.
 
+use apus_client::{self as client, Client};
 use std::process::{Child, Command, Stdio};
 use testing::{TempDir, free_address};
 
@@ -32,6 +33,22 @@ pub fn start(master: u16) -> Sentinel {
 impl Sentinel {
     pub fn url(&self) -> String {
         format!("redis+sentinel://127.0.0.1:{}?sentinel_master_name=m", self.port)
+    }
+
+    /// Waits until it knows a replica whose link is up. Returns a client of the sentinel itself.
+    pub async fn knows_a_replica(&self) -> Client {
+        let asking = Client::connect(&format!("redis://127.0.0.1:{}", self.port)).await;
+        let asking = asking.expect("connected");
+        super::eventually("the sentinel knows the replica", || async {
+            let command = client::Command::new("SENTINEL").arg(("REPLICAS", "m"));
+            let replicas = format!("{:?}", asking.call(command).await.expect("replicas"));
+            ["\"slave\"", "master-link-status", "\"ok\""]
+                .iter()
+                .all(|part| replicas.contains(part))
+                .then_some(())
+        })
+        .await;
+        asking
     }
 }
 

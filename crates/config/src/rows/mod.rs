@@ -68,6 +68,7 @@ const COSMETIC: &str = "Apus shows neither a banner nor a title of its own";
 const EVICTION_COUNTS: &str = "evicted values are freed at once unless that takes long, since eviction ends when enough memory is free";
 const LOADING_THREADS: &str = "loading does not stand in the event loop's way";
 const NOT_ROUTED: &str = "sockets are not marked";
+const COPY_IS_A_FILE: &str = "a copy always arrives whole and is proved, in a file, before it replaces the data; until then the old data is served, and while the copy is loaded clients get -LOADING";
 const NO_CLUSTER: &str = "there is no cluster mode";
 const NO_FORK: &str = "Apus snapshots without fork";
 const NO_MODULES: &str = "Apus loads no modules";

@@ -49,7 +49,7 @@ ReplRdbChannel: "repl-rdb-channel", [], Bool, "yes", RUNTIME, Effective,
     "Sends and takes a full sync on a second connection if the other side can, so that changes wait at the replica.";
 ReplicaFullSyncBufferLimit: "replica-full-sync-buffer-limit", [], Memory(0, BYTES_MAX), "0", RUNTIME, Effective,
     "Bytes of changes that a replica keeps while a full sync comes on a second connection; 0: client-output-buffer-limit replica.";
-ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(NO_REPLICATION),
+ReplDisklessLoad: "repl-diskless-load", [], Choice(ReplDisklessLoad::NAMES), "disabled", DEBUG | DENY_LOADING, Accepted(COPY_IS_A_FILE),
     "Whether a replica loads a full sync straight from the link: never, if it is empty, or beside the old data.";
 MinReplicasToWrite: "min-replicas-to-write", ["min-slaves-to-write"], Int(0, INT_MAX), "0", RUNTIME, Effective,
     "Healthy replicas without which writes are refused; 0 asks for none.";

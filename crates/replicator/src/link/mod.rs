@@ -52,6 +52,13 @@ pub struct Following {
 /// A primary, and the thread that follows it.
 type Present = (Arc<Primary>, Option<JoinHandle<()>>);
 
+/// Ends what is followed. The thread ends by itself; its handle is for the one that comes next.
+fn leave(present: &mut Option<Present>) -> Option<JoinHandle<()>> {
+    let (primary, thread) = present.take()?;
+    primary.stop();
+    thread
+}
+
 /// A primary that is followed, as others see it.
 pub struct Primary {
     /// Its address.
@@ -179,11 +186,9 @@ impl Following {
         }
     }
 
-    /// Follows no primary any more. The thread ends by itself; its handle is for the one that comes next.
+    /// Follows no primary any more. Returns the handle of the thread, which ends by itself.
     pub(crate) fn stop(&self) -> Option<JoinHandle<()>> {
-        let (primary, thread) = self.present.lock().take()?;
-        primary.stop();
-        thread
+        leave(&mut self.present.lock())
     }
 
     /// Names a primary that is followed later.
@@ -194,10 +199,7 @@ impl Following {
     /// Names the primary that is followed when the transaction is over which says so. The one before is followed no more.
     pub(crate) fn announce(&self, engine: &Engine, host: String, port: u16) {
         let mut present = self.present.lock();
-        let thread = present.take().and_then(|(primary, thread)| {
-            primary.stop();
-            thread
-        });
+        let thread = leave(&mut present);
         *present = Some((Arc::new(Primary::new(engine, host, port)), thread));
     }
 
