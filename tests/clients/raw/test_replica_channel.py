@@ -277,6 +277,46 @@ class ReplicaChannel(unittest.TestCase):
             with self.subTest(name):
                 self.fails(main, channel)
 
+    def test_after_a_copy_that_cannot_be_read_nothing_is_left_to_go_on_from(self):
+        """The file is lost after it was proved. The old data is gone then, and so is its place in a history."""
+        goes_on = threading.Event()
+
+        def main(sock):
+            sock.sendall(b"+DUALCHANNELSYNC\r\n")
+            read_until(sock, encode("REPLCONF", "set-rdb-client-id", "9"))
+            sock.sendall(b"+OK\r\n")
+            read_until(sock, encode("PSYNC", ID, "101"))
+            goes_on.wait(20)
+            sock.sendall(b"+CONTINUE\r\n")
+            stays(sock)
+
+        def channel(sock):
+            sock.sendall(b"$ENDOFF:100 " + ID.encode() + b" 0 9\r\n")
+            sock.sendall(self.copy)
+            stays(sock)
+
+        with Server(*QUICK) as old, Server() as server, Client(old.port) as o, Client(server.port) as c:
+            o("SET", "old", "data")
+            c("REPLICAOF", "127.0.0.1", old.port)
+            wait_until(lambda: c("GET", "old") == b"data", "it has a copy")
+            with Two(main, channel) as p:
+                c("REPLICAOF", "127.0.0.1", p.port)
+                copies = lambda: [n for n in os.listdir(server.dir) if n.startswith("temp-")]
+                # Without the line that announces it, and the 40 bytes in that line which end it.
+                announced, data = self.copy.lstrip(b"\n").split(b"\r\n", 1)
+                size = len(data) - (40 if announced.startswith(b"$EOF:") else 0)
+                whole = lambda n: os.path.getsize(os.path.join(server.dir, n)) == size
+                wait_until(lambda: [n for n in copies() if whole(n)] and p.mains == 1, "the copy has come")
+                for name in copies():
+                    os.truncate(os.path.join(server.dir, name), size // 2)
+                goes_on.set()
+                wait_until(lambda: p.mains > 1, "it asks again")
+                self.assertEqual(p.errors, [])
+                second = [asked for asked in p.asked if b"PSYNC" in asked][1]
+                self.assertIn(encode("PSYNC", "?", "-1"), second)
+                self.assertEqual(c("REPLICAOF", "NO", "ONE"), b"OK")
+            self.assertEqual((c("DBSIZE"), c("SET", "works", 1)), (0, b"OK"))
+
     def test_it_is_an_option(self):
         with Server(*QUICK) as primary, Server("--repl-rdb-channel", "no") as replica, Client(primary.port) as c:
             c("SET", "k", "v")

@@ -52,7 +52,7 @@ impl Follower<'_> {
         // A copy that is damaged must not cost the data.
         let replaced = self.proved(&path, proving, &mut meanwhile).and_then(|()| {
             log!(engine.log, Notice, "MASTER <-> REPLICA sync: Loading DB in memory");
-            self.replace_all(&path, meanwhile)
+            self.replace_all(&path, meanwhile).inspect_err(|_| self.lose_position())
         });
         // It has been read.
         let _ = std::fs::remove_file(&path);
@@ -90,6 +90,19 @@ impl Follower<'_> {
             }
             Some(Ok(())) => Ok(()),
         }
+    }
+
+    /// The old data is gone and the copy's did not come: this server is at no position in any history.
+    fn lose_position(&mut self) {
+        let engine = self.engine;
+        let applying = engine.replication.applying.lock();
+        let mut state = engine.replication.state();
+        state.backlog = None;
+        state.history.restart(engine::random_repl_id(engine.clock.wall_ms() as i64));
+        drop(state);
+        drop(applying);
+        self.registry.disconnect_all(engine);
+        self.synced.forget();
     }
 
     /// The data is the copy's: this server is at its position in the primary's history.
