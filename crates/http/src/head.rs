@@ -229,10 +229,7 @@ impl<'b> Head<'b> {
                     if chunked {
                         return Err(Bad::request("The request has two transfer encodings."));
                     }
-                    if !f.value.eq_ignore_ascii_case(b"chunked") {
-                        return Err(Bad { status: 501, why: "Bodies come by length or chunked." });
-                    }
-                    chunked = true;
+                    chunked = is_chunked(f.value)?;
                 }
                 _ => {}
             }
@@ -251,6 +248,21 @@ impl<'b> Head<'b> {
         };
         Ok(())
     }
+}
+
+/// Whether a Transfer-Encoding is `chunked`, which is the only one here. Behind another end than that the length of a
+/// body cannot be known (RFC 9112, 6.3).
+fn is_chunked(value: &[u8]) -> Result<bool, Bad> {
+    let is = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
+    let mut codings = value.rsplit(|b| *b == b',');
+    let is_last = codings.next().is_some_and(is);
+    if !is_last && codings.any(is) {
+        return Err(Bad::request("The last transfer encoding is not chunked."));
+    }
+    if !value.eq_ignore_ascii_case(b"chunked") {
+        return Err(Bad { status: 501, why: "Bodies come by length or chunked." });
+    }
+    Ok(true)
 }
 
 /// The host that a request is for: with an absolute target both must agree, or two servers in a row could

@@ -63,7 +63,7 @@ fn what_could_end_in_two_places_is_refused() {
         ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 400),
         ("Transfer-Encoding: gzip, chunked\r\n", 501),
         ("Transfer-Encoding: xchunked\r\n", 501),
-        ("Transfer-Encoding: chunked, identity\r\n", 501),
+        ("Transfer-Encoding: chunked, identity\r\n", 400),
         ("Transfer-Encoding : chunked\r\n", 400),
         ("Transfer-Encoding\r\n", 400),
         ("X: a\r\n b\r\n", 400),
