@@ -314,6 +314,12 @@ impl State {
         self.note_held();
     }
 
+    /// The data has no position in the history any more: another one begins, with this id and without a backlog.
+    pub fn end_history(&mut self, id: ReplId) {
+        self.backlog = None;
+        self.history.restart(id);
+    }
+
     /// A reader from the byte behind `offset`, which must be held.
     pub fn attach(&mut self, offset: i64) -> Option<Reader> {
         self.backlog.as_mut()?.attach(offset + 1)

@@ -229,7 +229,8 @@ impl<'b> Head<'b> {
                     if chunked {
                         return Err(Bad::request("The request has two transfer encodings."));
                     }
-                    chunked = is_chunked(f.value)?;
+                    only_chunked(f.value)?;
+                    chunked = true;
                 }
                 _ => {}
             }
@@ -250,9 +251,9 @@ impl<'b> Head<'b> {
     }
 }
 
-/// Whether a Transfer-Encoding is `chunked`, which is the only one here. Behind another end than that the length of a
-/// body cannot be known (RFC 9112, 6.3).
-fn is_chunked(value: &[u8]) -> Result<bool, Bad> {
+/// Refuses all Transfer-Encodings but `chunked`. If another one is the last behind it, the length of the body cannot be
+/// known (RFC 9112, 6.3).
+fn only_chunked(value: &[u8]) -> Result<(), Bad> {
     let is = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
     let mut codings = value.rsplit(|b| *b == b',');
     let is_last = codings.next().is_some_and(is);
@@ -262,7 +263,7 @@ fn is_chunked(value: &[u8]) -> Result<bool, Bad> {
     if !value.eq_ignore_ascii_case(b"chunked") {
         return Err(Bad { status: 501, why: "Bodies come by length or chunked." });
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The host that a request is for: with an absolute target both must agree, or two servers in a row could

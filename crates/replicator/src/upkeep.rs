@@ -94,10 +94,7 @@ fn end_when_alone(engine: &Engine, thread: &mut Thread, now: i64) {
         return;
     }
     durable::load::within(engine, thread, |_| engine.end_rendering());
-    let mut state = engine.replication.state();
-    state.backlog = None;
-    state.history.restart(engine::random_repl_id(now));
-    drop(state);
+    engine.replication.state().end_history(engine::random_repl_id(now));
     log!(
         engine.log,
         Notice,

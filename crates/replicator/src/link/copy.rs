@@ -95,11 +95,9 @@ impl Follower<'_> {
     /// The old data is gone and the copy's did not come: this server is at no position in any history.
     fn lose_position(&mut self) {
         let engine = self.engine;
+        let id = engine::random_repl_id(engine.clock.wall_ms() as i64);
         let applying = engine.replication.applying.lock();
-        let mut state = engine.replication.state();
-        state.backlog = None;
-        state.history.restart(engine::random_repl_id(engine.clock.wall_ms() as i64));
-        drop(state);
+        engine.replication.state().end_history(id);
         drop(applying);
         self.registry.disconnect_all(engine);
         self.synced.forget();
