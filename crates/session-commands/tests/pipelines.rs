@@ -170,8 +170,10 @@ fn runs_of(lines: fn(&mut Rng) -> Vec<String>) {
         };
         let ((mut s, mut c), (mut t, mut d)) = (start(), start());
         let mut rng = Rng::from_seed(seed);
-        for _ in 0..20 {
-            let lines = lines(&mut rng);
+        for _ in 0..6 {
+            // Several groups of 32, of which three are under way.
+            let runs = rng.below(8) + 1;
+            let lines: Vec<String> = (0..runs).flat_map(|_| lines(&mut rng)).collect();
             let one_by_one: String = lines.iter().map(|line| s.send(&mut c, line)).collect();
             let all: Vec<u8> = lines.iter().flat_map(|line| request(line)).collect();
             let together = String::from_utf8(t.feed(&mut d, &all)).expect("text");
@@ -199,4 +201,66 @@ fn much_output_interrupts_a_group() {
     let batch = s.thread.run(&s.engine, &mut c.session, &mut c.parser, &input, &mut out);
     assert_eq!(batch.next, engine::Next::Flush);
     assert!(out.len() < 6_000_000, "{} bytes", out.len());
+}
+
+/// Commands are parsed before those in front of them are executed: what must not be parsed then, or not answered.
+#[test]
+fn the_end_of_a_long_pipeline() {
+    let big = format!("SET b {}", "x".repeat(100_000));
+    let ends: [(&str, Vec<u8>); 9] = [
+        ("a protocol error", b"*1\r\n!\r\n".to_vec()),
+        ("QUIT", [request("QUIT"), request("SET k99 after")].concat()),
+        ("a big argument", [request(&big), request("STRLEN b")].concat()),
+        ("half a big argument", request(&big)[..50_000].to_vec()),
+        ("another database", [request("SELECT 1"), request("GET k1").repeat(40)].concat()),
+        (
+            "a limit",
+            [request("CONFIG SET proto-max-bulk-len 1048576"), request("GET k1").repeat(40)]
+                .concat(),
+        ),
+        (
+            "a transaction",
+            [request("MULTI"), request("INCR n").repeat(70), request("EXEC")].concat(),
+        ),
+        ("a subscription", [request("SUBSCRIBE c"), request("GET k1").repeat(40)].concat()),
+        ("a command that waits", [request("BLPOP none 0"), request("GET k1").repeat(40)].concat()),
+    ];
+    for (name, end) in ends {
+        for before in [31, 32, 33, 64, 95, 96, 97, 128, 300] {
+            let mut lines: Vec<Vec<u8>> =
+                (0..before).map(|i| request(&format!("SET k{} {i}", i % 100))).collect();
+            lines.push(end.clone());
+            let outcome = |pieces: &[Vec<u8>]| {
+                let mut s = Server::new();
+                let mut c = s.connect();
+                let replies: Vec<u8> = pieces.iter().flat_map(|p| s.feed(&mut c, p)).collect();
+                let mut look = s.connect();
+                let data = s.send(&mut look, "DEBUG DIGEST");
+                (String::from_utf8(replies).expect("text"), data, c.closed, c.waiting)
+            };
+            assert_eq!(outcome(&[lines.concat()]), outcome(&lines), "{name} behind {before}");
+        }
+    }
+}
+
+/// A batch stops to send what there is while further groups are parsed, the last of which a big argument ends.
+#[test]
+fn much_output_while_further_commands_are_parsed() {
+    let big = request(&format!("SET b {}", "y".repeat(100_000)));
+    for gets in (30..160).step_by(7) {
+        let (mut s, mut t) = (Server::new(), Server::new());
+        let (mut c, mut d) = (s.connect(), t.connect());
+        // The limit, a mebibyte, is reached by the last command of a group.
+        let long = format!("SET k {}", "x".repeat(33_000));
+        s.send(&mut c, &long);
+        t.send(&mut d, &long);
+        let all = [request("GET k").repeat(gets), big.clone(), request("STRLEN b")].concat();
+        let cut = all.len() - 60_000;
+        let together = [s.feed(&mut c, &all[..cut]), s.feed(&mut c, &all[cut..])].concat();
+        let mut one_by_one = Vec::new();
+        (0..gets).for_each(|_| one_by_one.extend(t.send(&mut d, "GET k").bytes()));
+        one_by_one.extend(t.feed(&mut d, &big));
+        one_by_one.extend(t.send(&mut d, "STRLEN b").bytes());
+        assert!(together == one_by_one, "{gets} times");
+    }
 }

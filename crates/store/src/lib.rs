@@ -34,7 +34,7 @@ pub use data::entry::{Content, Entry, INLINE_MAX, Kind, Str};
 pub use data::epoch;
 pub use data::hash;
 pub use data::packed;
-pub use data::table::{NodeSpot, Spot};
+pub use data::table::{Hint, NodeSpot, Spot};
 pub use data::walk::{Part, walk};
 pub use data::{geo, zset};
 pub use db::{Db, Flush, Key, Ttl, WrongType};

@@ -3,6 +3,7 @@
 import http.client
 import os
 import random
+import re
 import socket
 import tempfile
 import threading
@@ -84,6 +85,11 @@ class Web:
             return got
 
 
+def renderings(c):
+    text = c.exactly(int(c.command("INFO", "web")[1:]) + 2).decode()
+    return int(re.search(r"web_renderings:(\d+)", text)[1])
+
+
 @beyond_redis
 class TestWeb(unittest.TestCase):
     def test_pages_show_the_keys(self):
@@ -112,6 +118,24 @@ class TestWeb(unittest.TestCase):
             c.command("SWAPDB", 0, 1)
             c.command("FLUSHALL")
             self.assertEqual(w.ask("/")[2], b"<h1></h1>")
+
+    def test_a_page_that_many_ask_for_is_rendered_once_by_each_thread(self):
+        for threads in [1, 2]:
+            with self.subTest(threads=threads), Web("--threads", threads) as w, w.connect() as c:
+                asking = [socket.create_connection(("127.0.0.1", w.port), timeout=PATIENCE_S) for _ in range(60)]
+                for title in range(5):
+                    c.command("SET", "title", title)
+                    before = renderings(c)
+                    for s in asking:
+                        s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    for s in asking:
+                        got = b""
+                        while not got.endswith(b"</h1>"):
+                            got += s.recv(1 << 16)
+                        self.assertTrue(got.endswith(b"<h1>%d</h1>" % title), got)
+                    self.assertIn(renderings(c) - before, range(1, threads + 1))
+                for s in asking:
+                    s.close()
 
     def test_a_page_ends_with_its_key(self):
         with Web() as w, w.connect() as c:

@@ -115,9 +115,13 @@ impl Spot<'_> {
     /// Hints the processor to load the bucket.
     #[inline]
     pub fn prefetch_bucket(self) {
-        if !self.bucket.is_null() {
-            prefetch(self.bucket.cast());
-        }
+        self.hint().give();
+    }
+
+    /// A hint about the bucket, to be given later.
+    #[inline]
+    pub fn hint(self) -> Hint {
+        Hint(self.bucket.addr())
     }
 
     /// The node that `hash` most likely means, by a look at the bucket. Needs no lock.
@@ -151,8 +155,29 @@ impl NodeSpot {
     /// Hints the processor to load the node.
     #[inline]
     pub fn prefetch(self) {
-        if !self.node.is_null() {
-            prefetch(self.node);
+        self.hint().give();
+    }
+
+    /// A hint about the node, to be given later.
+    #[inline]
+    pub fn hint(self) -> Hint {
+        Hint(self.node.addr())
+    }
+}
+
+/// An address that will be needed soon. It may be any.
+#[derive(Clone, Copy)]
+pub struct Hint(usize);
+
+impl Hint {
+    /// No address.
+    pub const NONE: Self = Self(0);
+
+    /// Has the processor load what is there.
+    #[inline]
+    pub fn give(self) {
+        if self.0 != 0 {
+            prefetch(std::ptr::without_provenance(self.0));
         }
     }
 }

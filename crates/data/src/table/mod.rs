@@ -48,7 +48,7 @@ mod heads;
 mod view;
 
 use heads::guess;
-pub use heads::{Heads, NodeSpot, Spot};
+pub use heads::{Heads, Hint, NodeSpot, Spot};
 use view::{Pieces, Retired};
 
 /// Nodes a bucket holds before it needs a child.

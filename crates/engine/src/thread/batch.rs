@@ -11,8 +11,8 @@ use commands::row::Traits;
 use commands::runs::{CommandRun, ParsedCommand, RunFunction};
 use observe::stats::bump;
 use observe::topkeys::Sample;
-use resp::{Args, Header, Limits, Out, Parsed, Parser, Reply, Span, Template};
-use store::{Budget, Db, Key, Named, NodeSpot, Spot};
+use resp::{Args, Header, Limits, Out, Parsed, Parser, ProtocolError, Reply, Span, Template};
+use store::{Budget, Db, Key, Named, Spot};
 
 use super::{Batch, Next, Thread};
 use crate::attention::Attention;
@@ -26,6 +26,8 @@ use crate::table::{Call, Cmd, Run};
 
 /// Commands that are parsed before the first of them is executed.
 pub(super) const GROUP: usize = 32;
+/// Commands that are executed between the hints about others: see [`Hints`].
+const HINTS_AT_ONCE: usize = 8;
 /// Keys of a script that are looked up ahead.
 const COUNTED_MAX: usize = 8;
 /// Output after which a batch is interrupted to be sent, in bytes.
@@ -41,11 +43,50 @@ const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is measured apart from its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
+/// What a batch is executed with.
+type Running<'r> =
+    (&'r Engine, &'r mut Session, &'r mut Parser, &'r [u8], &'r mut Batch, &'r mut Out);
+
 /// Where a group's keys lie.
 struct Ahead<'p> {
     pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
     spots: [Spot<'p>; GROUP],
+}
+
+/// Commands that are parsed and not executed yet.
+#[derive(Default)]
+pub(super) struct ParsedGroup {
+    pub(super) commands: Vec<ParsedCommand>,
+    pub(super) spans: Vec<Span>,
+    /// Arguments that are not in the input.
+    owned: Vec<Vec<u8>>,
+    /// Hashes of the keys of commands over several keys.
+    pub(super) hashes: Vec<u64>,
+    /// Whether the next group may be parsed, and its buckets fetched, before this one is executed: all its commands take the
+    /// fast path, so that none changes how input is read, and each can be parsed again.
+    may_wait: bool,
+}
+
+impl ParsedGroup {
+    fn clear(&mut self) {
+        self.commands.clear();
+        self.spans.clear();
+        self.owned.clear();
+        self.hashes.clear();
+        self.may_wait = true;
+    }
+
+    /// Whether the first look at the keys may as well be that of their commands.
+    #[inline]
+    fn needs_no_hints(&self) -> bool {
+        self.commands.len() <= 1 && self.hashes.is_empty()
+    }
+
+    /// The offset behind its last command.
+    fn end(&self) -> usize {
+        self.commands.last().map_or(0, |p| p.end)
+    }
 }
 
 /// What has to be known of commands of one kind, to execute several of them one after the other. Without
@@ -59,6 +100,13 @@ struct OfKind {
 }
 
 impl OfKind {
+    /// Those of command `id`. The one whose last reply was long is executed in the usual way.
+    #[inline]
+    fn find(engine: &Engine, id: u16, long: u16) -> Self {
+        let usual = id == NO_COMMAND || id == long;
+        if usual { Self::default() } else { Self::of(engine.table.get(id)) }
+    }
+
     #[inline]
     fn of(cmd: &Cmd) -> Self {
         let run = if let Run::Data(f) = cmd.run { Some(f) } else { None };
@@ -89,28 +137,16 @@ impl Thread {
             return batch;
         }
         loop {
-            // Another thread's CLIENT KILL takes effect here, before further commands.
-            if session.closing || session.client.closing.load(Relaxed) {
-                batch.next = Next::Close;
-                return batch;
-            }
-            if self.must_pause(out) {
-                batch.next = Next::Flush;
-                return batch;
-            }
-            let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
-            let pin = store::epoch::pin();
-            let mut ahead = Ahead { pin: &pin, spots: [Spot::NONE; GROUP] };
-            let consumed = batch.consumed;
-            let stop = self.parse_group(engine, session, parser, input, consumed, &mut ahead, out);
-            if let Some(start) = timed {
-                self.mono = engine.clock.monotonic_ns();
-                self.costs.parsed(self.group.len(), self.mono.saturating_sub(start));
-            }
-            self.fetch_ahead(engine, session.db, &ahead);
-            drop(pin);
-            if !self.group.is_empty()
-                && let Some(next) = self.run_group(engine, session, input, &mut batch.consumed, out)
+            let (group, stop) = {
+                let pin = store::epoch::pin();
+                let run = (engine, &mut *session, &mut *parser, input, &mut batch, &mut *out);
+                match self.run_ahead(run, &pin) {
+                    Some(last) => last,
+                    None => return batch,
+                }
+            };
+            if let Some(next) =
+                self.run_group(engine, session, input, group, &mut batch.consumed, out)
             {
                 // Input that was parsed beyond the stop is parsed again later.
                 *parser = Parser::default();
@@ -118,38 +154,88 @@ impl Thread {
                 return batch;
             }
             match stop {
-                Stop::Full => {}
+                Stop::Full => continue,
                 Stop::At(end, next) => {
                     batch.consumed = end;
                     batch.next = if session.closing { Next::Close } else { next };
-                    return batch;
+                }
+                Stop::Invalid(why) => {
+                    self.end_by_protocol(engine, session, &why.0, out);
+                    batch = Batch { consumed: input.len(), next: Next::Close };
                 }
             }
+            return batch;
         }
     }
 
-    /// Prefetches the buckets of a group's keys, and then their entries. Each loop of hints does nothing else: see
-    /// `data::table::prefetch`.
+    /// Parses groups, has their keys fetched, and executes all groups but the last, which is returned: behind it there
+    /// is no whole command, or the next must not be parsed before this one is executed. Returns nothing when the batch
+    /// ends before that.
+    ///
+    /// Three groups are under way. While one is executed, the entries of the second and the buckets of the third
+    /// arrive, so that the processor need not wait for either.
+    fn run_ahead<'p>(
+        &mut self,
+        (engine, session, parser, input, batch, out): Running<'_>,
+        pin: &'p store::epoch::Guard,
+    ) -> Option<(ParsedGroup, Stop)> {
+        // The first waits for its entries, the second for its buckets.
+        let mut first: Option<ParsedGroup> = None;
+        let mut second: Option<(ParsedGroup, [Spot<'p>; GROUP])> = None;
+        loop {
+            // Another thread's CLIENT KILL takes effect here, before further commands.
+            let closing = session.closing || session.client.closing.load(Relaxed);
+            if closing || self.must_pause(out) {
+                batch.next = if closing { Next::Close } else { Next::Flush };
+                return None;
+            }
+            let from = second.as_ref().map_or(batch.consumed, |(group, _)| group.end());
+            let mut ahead = Ahead { pin, spots: [Spot::NONE; GROUP] };
+            let timed = self.costs.on.then(|| engine.clock.monotonic_ns());
+            let stop = self.parse_group(engine, session, parser, input, from, &mut ahead);
+            if let Some(start) = timed {
+                self.mono = engine.clock.monotonic_ns();
+                self.costs.parsed(self.group.commands.len(), self.mono.saturating_sub(start));
+            }
+            let mut third =
+                std::mem::replace(&mut self.group, self.spare.pop().unwrap_or_default());
+            let last = !third.may_wait || !matches!(stop, Stop::Full);
+            if last && second.is_none() && third.needs_no_hints() {
+                return Some((third, stop));
+            }
+            if let Some((group, spots)) = &mut second {
+                self.hints.entries(engine, session.db, group, spots, pin);
+            }
+            self.hints.buckets(&third, &ahead.spots);
+            self.run_or_fetch((engine, session, parser, input, batch, out), first.take())?;
+            first = second.map(|(group, _)| group);
+            if last {
+                self.hints.entries(engine, session.db, &mut third, &ahead.spots, pin);
+                self.run_or_fetch((engine, session, parser, input, batch, out), first)?;
+                return Some((third, stop));
+            }
+            second = Some((third, ahead.spots));
+        }
+    }
+
+    /// Executes a group, if there is one, while what the hints are about is fetched. Returns nothing if the batch ends.
     #[inline]
-    fn fetch_ahead(&mut self, engine: &Engine, db: usize, ahead: &Ahead<'_>) {
-        let count = self.group.len();
-        if count > 1 {
-            let spots = &ahead.spots[..count];
-            for spot in spots {
-                spot.prefetch_bucket();
-            }
-            let mut nodes = [NodeSpot::NONE; GROUP];
-            for ((p, spot), node) in self.group.iter_mut().zip(spots).zip(&mut nodes) {
-                *node = spot.node(p.hash);
-                p.near = node.slot as u8;
-            }
-            for node in &nodes[..count] {
-                node.prefetch();
-            }
+    fn run_or_fetch(
+        &mut self,
+        (engine, session, parser, input, batch, out): Running<'_>,
+        group: Option<ParsedGroup>,
+    ) -> Option<()> {
+        let next = group.and_then(|group| {
+            self.run_group(engine, session, input, group, &mut batch.consumed, out)
+        });
+        self.hints.give_all();
+        if let Some(next) = next {
+            // Input that was parsed beyond the stop is parsed again later.
+            *parser = Parser::default();
+            batch.next = next;
+            return None;
         }
-        for hash in &self.hashes {
-            engine.keyspace.spot(db, *hash, ahead.pin).node(*hash).prefetch();
-        }
+        Some(())
     }
 
     /// Whether to send the output before anything else is executed, or to wait until other threads have
@@ -159,8 +245,7 @@ impl Thread {
         out.len() >= OUTPUT_PAUSE || self.pubsub.crowded.is_some()
     }
 
-    /// Parses up to a group of commands, and prefetches for those that take the fast path.
-    #[expect(clippy::too_many_arguments, reason = "input and output of a batch are lent to it")]
+    /// Parses up to a group of commands, and finds the buckets of those that take the fast path.
     fn parse_group(
         &mut self,
         engine: &Engine,
@@ -169,22 +254,18 @@ impl Thread {
         input: &[u8],
         from: usize,
         ahead: &mut Ahead<'_>,
-        out: &mut Out,
     ) -> Stop {
         let unauthenticated = session.needs_auth(engine);
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated };
         // The next command may authenticate the client, which changes the limits of the commands behind it.
         let most = if unauthenticated { 1 } else { GROUP };
-        self.spans.clear();
-        self.owned.clear();
         self.group.clear();
-        self.hashes.clear();
         let mut pos = from;
-        while self.group.len() < most {
+        while self.group.commands.len() < most {
             let resumed = parser.is_active();
             if !resumed && !unauthenticated {
                 pos = self.parse_same_shape(engine, session.db, input, pos, &limits, ahead);
-                if self.group.len() == most {
+                if self.group.commands.len() == most {
                     break;
                 }
             }
@@ -192,16 +273,19 @@ impl Thread {
             if pos == input.len() && !resumed {
                 return Stop::At(pos, Next::Read);
             }
-            let first = self.spans.len();
+            let group = &mut self.group;
+            let first = group.spans.len();
             let parsed =
-                parser.parse(&input[pos..], pos, &limits, &mut self.spans, &mut self.owned);
+                parser.parse(&input[pos..], pos, &limits, &mut group.spans, &mut group.owned);
             match parsed {
                 Parsed::Command(used) => {
                     let (id, top, hash) =
                         self.classify(engine, session.db, input, pos, first, ahead);
                     pos += used;
-                    let (first, argc) = (first as u32, (self.spans.len() - first) as u32);
-                    self.group.push(ParsedCommand {
+                    let group = &mut self.group;
+                    let (first, argc) = (first as u32, (group.spans.len() - first) as u32);
+                    group.may_wait &= id != NO_COMMAND && !resumed;
+                    group.commands.push(ParsedCommand {
                         end: pos,
                         first,
                         argc,
@@ -222,11 +306,8 @@ impl Thread {
                 // The parser has taken the rest over.
                 Parsed::Big { .. } => return Stop::At(input.len(), Next::ReadBig),
                 // Replies of the commands before it come first: it is answered after them.
-                Parsed::Error(_) if !self.group.is_empty() => break,
-                Parsed::Error(e) => {
-                    self.end_by_protocol(engine, session, &e.0, out);
-                    return Stop::At(input.len(), Next::Close);
-                }
+                Parsed::Error(_) if !self.group.commands.is_empty() => break,
+                Parsed::Error(e) => return Stop::Invalid(e),
             }
         }
         Stop::Full
@@ -282,7 +363,7 @@ impl Thread {
         let Some((shape, id)) = self.shape else { return pos };
         let mut header = Header::default();
         let keyed = engine.table.get(id).one_key;
-        let place = self.group.len();
+        let place = self.group.commands.len();
         for spot in ahead.spots.iter_mut().skip(place) {
             let Some((spans, key, end)) = shape.next::<N>(&mut header, input, pos, limits) else {
                 break;
@@ -291,9 +372,9 @@ impl Thread {
             if keyed {
                 *spot = engine.keyspace.spot(db, hash, ahead.pin);
             }
-            let first = self.spans.len() as u32;
-            self.spans.extend_from_slice(&spans);
-            self.group.push(ParsedCommand {
+            let first = self.group.spans.len() as u32;
+            self.group.spans.extend_from_slice(&spans);
+            self.group.commands.push(ParsedCommand {
                 end,
                 first,
                 argc: N as u32,
@@ -318,7 +399,9 @@ impl Thread {
         first: usize,
         ahead: &mut Ahead<'_>,
     ) -> (u16, u16, u64) {
-        let [name, rest @ ..] = &self.spans[first..] else { return (NO_COMMAND, NO_COMMAND, 0) };
+        let [name, rest @ ..] = &self.group.spans[first..] else {
+            return (NO_COMMAND, NO_COMMAND, 0);
+        };
         let (name, key, argc) = (*name, rest.first().copied(), rest.len() + 1);
         let Some(id) = name.bytes(input).and_then(|name| engine.table.find(name)) else {
             return (NO_COMMAND, NO_COMMAND, 0);
@@ -337,7 +420,7 @@ impl Thread {
                 Some((last, step)) if last < 0 => Some((1..argc).step_by(step)),
                 Some((last, step)) => Some((1..argc.min(2 + last as usize)).step_by(step)),
                 None if cmd.counted_keys => {
-                    let count = self.spans.get(first + 2).and_then(|n| n.bytes(input));
+                    let count = self.group.spans.get(first + 2).and_then(|n| n.bytes(input));
                     let count = count.and_then(stdx::num::parse_i64).unwrap_or(0);
                     let count = usize::try_from(count).unwrap_or(0).min(COUNTED_MAX);
                     Some((3..argc.min(3 + count)).step_by(1))
@@ -346,10 +429,10 @@ impl Thread {
             };
             if let Some(keys) = keys {
                 for at in keys {
-                    if let Some(key) = self.spans[first + at].bytes(input) {
+                    if let Some(key) = self.group.spans[first + at].bytes(input) {
                         let hash = stdx::hash::hash64(key);
                         engine.keyspace.spot(db, hash, ahead.pin).prefetch_bucket();
-                        self.hashes.push(hash);
+                        self.group.hashes.push(hash);
                     }
                 }
             }
@@ -358,7 +441,7 @@ impl Thread {
         let Some(key) = key.and_then(|k| k.bytes(input)) else { return (NO_COMMAND, id, 0) };
         let hash = stdx::hash::hash64(key);
         if cmd.one_key {
-            ahead.spots[self.group.len()] = engine.keyspace.spot(db, hash, ahead.pin);
+            ahead.spots[self.group.commands.len()] = engine.keyspace.spot(db, hash, ahead.pin);
         }
         if !cmd.fast {
             return (NO_COMMAND, id, hash);
@@ -376,18 +459,17 @@ impl Thread {
         }
     }
 
-    /// Executes the parsed group. Returns what to do instead of going on, if anything.
+    /// Executes a parsed group. Returns what to do instead of going on, if anything.
     fn run_group(
         &mut self,
         engine: &Engine,
         session: &mut Session,
         input: &[u8],
+        mut parsed: ParsedGroup,
         consumed: &mut usize,
         out: &mut Out,
     ) -> Option<Next> {
-        let group = std::mem::take(&mut self.group);
-        let spans = std::mem::take(&mut self.spans);
-        let mut owned = std::mem::take(&mut self.owned);
+        let ParsedGroup { commands: group, spans, owned, .. } = &mut parsed;
         let mut next = None;
         let mut i = 0;
         self.since = None;
@@ -403,19 +485,18 @@ impl Thread {
             let p = &group[i];
             let sample = (ahead == 0).then(|| {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                self.begin_sample(engine, &Args::new(input, spans, &mut owned), out.len())
+                self.begin_sample(engine, &Args::new(input, spans, owned), out.len())
             });
-            let fast =
-                self.run_fast(engine, session, input, &group[i..until], &spans, &mut owned, out);
+            let fast = self.run_fast(engine, session, input, &group[i..until], spans, owned, out);
             self.cx.budget = Budget::UNLIMITED;
             if fast > 0 {
                 let run = (input, &group[i..i + fast], &spans[..]);
-                self.ran_fast(engine, session, run, &mut owned, sample, out.len());
+                self.ran_fast(engine, session, run, owned, sample, out.len());
                 i += fast;
                 *consumed = group[i - 1].end;
             } else {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                let mut args = Args::new(input, spans, &mut owned);
+                let mut args = Args::new(input, spans, owned);
                 *consumed = p.end;
                 i += 1;
                 next = self.run_one(engine, session, p, &mut args, sample, out);
@@ -429,7 +510,7 @@ impl Thread {
             }
         }
         self.collect();
-        (self.group, self.spans, self.owned) = (group, spans, owned);
+        self.spare.push(parsed);
         next
     }
 
@@ -574,33 +655,34 @@ impl Thread {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
         let (mut last, mut of_kind) = (NO_COMMAND, OfKind::default());
-        let mut n = 0;
+        let (mut n, mut hinted) = (0, 0);
         db.cx.budget = AT_ONCE;
         let mut args = Args::new(input, &[], owned);
         while let Some(p) = group.get(n) {
+            if n >= hinted {
+                hinted = n + self.hints.give(HINTS_AT_ONCE);
+            }
             if p.id != last {
                 last = p.id;
-                let usual = p.id == NO_COMMAND || p.id == self.long;
-                of_kind =
-                    if usual { OfKind::default() } else { OfKind::of(engine.table.get(p.id)) };
+                of_kind = OfKind::find(engine, p.id, self.long);
             }
-            let Some(run) = of_kind.run else { break };
-            if let Some(run_function) = of_kind.run_function.take() {
-                // The command that it stops in front of, and the rest of the kind, are executed in the
-                // usual way.
-                let rest = CommandRun { input, spans, group: &group[n..] };
-                let done = run_function(&mut db, &rest, &mut reply);
+            if let Some(run_function) = of_kind.run_function {
+                let some = &group[n..hinted.min(group.len())];
+                let run = &CommandRun { input, spans, group: some };
+                let done = run_function(&mut db, run, &mut reply);
                 n += done;
+                // The command that it stops in front of, and the rest of the kind, are executed in the usual way.
+                of_kind.run_function = of_kind.run_function.filter(|_| done == some.len());
                 if done > 0 {
                     continue;
                 }
             }
+            let Some(run) = of_kind.run else { break };
             let before = if of_kind.by_reply { reply.out().len() } else { 0 };
-            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             // A fast command has one key: argument 1.
+            args.turn_to(&spans[p.first as usize..][..p.argc as usize]);
             db.move_to(p.hash, usize::from(p.near));
-            let own = (session.db, engine.table.get(p.id));
-            let local = &mut self.pubsub;
+            let (own, local) = ((session.db, engine.table.get(p.id)), &mut self.pubsub);
             let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
             if of_kind.weighs && std::mem::take(&mut db.cx.handed_over) {
                 // It is executed in the usual way, and handed over there.
@@ -753,4 +835,6 @@ enum Stop {
     Full,
     /// Up to this offset the input is parsed; then this is next.
     At(usize, Next),
+    /// What follows is no request; the text says why.
+    Invalid(ProtocolError),
 }

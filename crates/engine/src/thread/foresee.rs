@@ -66,9 +66,9 @@ impl Thread {
         }
         let pin = store::epoch::pin();
         let limits = Limits { bulk_max: self.hot.bulk_max, unauthenticated: false };
-        self.spans.clear();
-        let end = shape.parse(input, 0, &limits, &mut self.spans)?;
-        let key = self.spans.get(1).and_then(|k| k.bytes(input))?;
+        self.group.spans.clear();
+        let end = shape.parse(input, 0, &limits, &mut self.group.spans)?;
+        let key = self.group.spans.get(1).and_then(|k| k.bytes(input))?;
         let hash = stdx::hash::hash64(key);
         engine.keyspace.spot(session.db, hash, &pin).prefetch_bucket();
         Some((hash, end))

@@ -1,9 +1,9 @@
 //! A worker thread's half of the engine: from a connection's bytes to its replies.
 //!
 //! **The batch is the unit of work.** All input of a connection is parsed in groups of up to
-//! 32 commands. While a group is parsed, the bucket of every key is prefetched; then the
-//! entries are; only then are the commands executed, when their cache misses have overlapped. At
-//! five million keys that is worth a factor of three.
+//! 32 commands, and the buckets of their keys are prefetched, then the entries. Only then are the commands executed, when
+//! their cache misses have overlapped. At five million keys that is worth a factor of three. The buckets of a group arrive
+//! while the group before it is executed, and its entries while the next group is parsed.
 //!
 //! Fast commands (constant time) of a group are timed together, so that a clock is read once per
 //! group and not twice per command. When more is needed (slow log below a millisecond, latency monitor,
@@ -12,15 +12,16 @@
 
 mod batch;
 mod foresee;
+mod hints;
 
 pub use foresee::Foreseen;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use batch::{GROUP, NO_COMMAND};
-use commands::runs::ParsedCommand;
+use batch::{NO_COMMAND, ParsedGroup};
 use config::{Config, Id};
+use hints::Hints;
 use observe::calls::CallTimes;
 use observe::costs::Costs;
 use observe::stats::bump;
@@ -95,11 +96,11 @@ pub struct Thread {
     pub pubsub: Local,
     /// Messages about changes of the present unit: channels, and what is published there when it ends.
     pub(crate) announces: Vec<(Vec<u8>, Vec<u8>)>,
-    spans: Vec<Span>,
-    owned: Vec<Vec<u8>>,
-    group: Vec<ParsedCommand>,
-    /// Hashes of the keys of the group's commands over several keys.
-    hashes: Vec<u64>,
+    /// Commands that are being parsed.
+    group: ParsedGroup,
+    /// For the next ones, while those are executed.
+    spare: Vec<ParsedGroup>,
+    hints: Hints,
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
     swept: usize,
@@ -166,10 +167,9 @@ impl Thread {
                 clients_max: 0,
             },
             evicted: Evicted::default(),
-            spans: Vec::new(),
-            owned: Vec::new(),
-            group: Vec::with_capacity(GROUP),
-            hashes: Vec::new(),
+            group: ParsedGroup::default(),
+            spare: Vec::new(),
+            hints: Hints::new(),
             sweep: 0,
             swept: 0,
             crowded_by_cron: None,
