@@ -7,7 +7,7 @@ Rows: fanout latency history channels api connect memory many storm resp
 
 Servers run on core 0, each with one thread (GOMAXPROCS=1), the load on core 1. The servers of a row are driven one after
 another in short runs that alternate, and medians are reported. The node is tests/clients/go/centrifuge/node; without
---node it is built, which needs Go. With --floor the rows latency, history, channels and connect drive a third server, too, which
+--node it is built, which needs Go. With --floor the rows latency, history, channels, connect and storm drive a third server, too, which
 makes the system calls of such a server and does nothing else (live_floor.c, which needs a C compiler): what is possible.
 """
 
@@ -190,7 +190,7 @@ def many(s):
 
 
 def storm(s):
-    got = s.live("--subscribers", 1000, "--channel", "hist:s", "--rate", 20, "--storm", 50, seconds=1)
+    got = s.live("--subscribers", 1000, "--channel", "hist:s", "--rate", 20, "--storm", 50, names=all_of(s), seconds=1)
     say("storm", "p99 of a recovery", ratio(got, "recovery_p99_ms"), 0.4)
 
 

@@ -1,6 +1,7 @@
 // What the system calls of a server of live channels cost: it accepts, answers handshakes, connects and subscriptions with
 // fixed texts, and writes each publication to the sockets of its channel, what one read brought with one write for each.
-// It checks nothing and knows the messages of `apus bench live` only.
+// Channels whose names begin with "hist" have a history, and clients recover from it. It checks nothing and knows the messages of
+// `apus bench live` only.
 //
 // usage: live_floor PORT
 
@@ -15,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CHANNELS = 1024, SUBSCRIBERS = 4096, FILES = 65536, BUFFER = 1 << 18 };
+enum { CHANNELS = 1024, SUBSCRIBERS = 4096, FILES = 65536, BUFFER = 1 << 18, KEPT = 128, LONGEST = 1024 };
 
 static const char UPGRADED[] =
     "HTTP/1.1 101 Switching Protocols\r\nDate: Wed, 25 Nov 2026 00:00:00 GMT\r\nUpgrade: websocket\r\n"
@@ -23,6 +24,10 @@ static const char UPGRADED[] =
 static const char CONNECTED[] =
     "{\"id\":1,\"connect\":{\"client\":\"11111111-1111-1111-1111-111111111111\",\"version\":\"0.1.0\",\"ping\":25}}";
 static const char SUBSCRIBED[] = "\n{\"id\":2,\"subscribe\":{}}";
+
+// The last publications of channels whose names begin with "hist", as replies to clients that recover have them.
+static char kept[CHANNELS][KEPT][LONGEST];
+static int kept_lens[CHANNELS][KEPT], offsets[CHANNELS];
 
 static int subscribers[CHANNELS][SUBSCRIBERS], counts[CHANNELS], channel_of[FILES];
 static char upgraded[FILES];
@@ -52,9 +57,16 @@ static void publish(int from, char *text, char *end, const char *name, int name_
     if (pushed && (pushed_to != channel || pushed > BUFFER - 8192)) flush(from);
     int n = snprintf(message, 64, "{\"id\":%d,\"publish\":{}}", atoi(strstr(text, "\"id\":") + 5));
     replied += frame(replies + replied, message, n);
-    char *data = strstr(name, "\"data\":") + 7;
-    n = snprintf(message, sizeof message, "{\"push\":{\"channel\":\"%.*s\",\"pub\":{\"data\":%.*s,\"info\":"
-        "{\"user\":\"\",\"client\":\"11111111-1111-1111-1111-111111111111\"}}}}", name_len, name, (int)(end - 2 - data), data);
+    char *data = strstr(name, "\"data\":") + 7, publication[LONGEST], offset[32] = "";
+    if (!strncmp(name, "hist", 4)) snprintf(offset, sizeof offset, ",\"offset\":%d", ++offsets[channel]);
+    int whole = snprintf(publication, sizeof publication, "{\"data\":%.*s,\"info\":{\"user\":\"\",\"client\":"
+        "\"11111111-1111-1111-1111-111111111111\"}%s}", (int)(end - 2 - data), data, offset);
+    if (whole >= LONGEST) exit(1);
+    n = snprintf(message, sizeof message, "{\"push\":{\"channel\":\"%.*s\",\"pub\":%s}}", name_len, name, publication);
+    if (*offset) {
+        memcpy(kept[channel][offsets[channel] % KEPT], publication, whole);
+        kept_lens[channel][offsets[channel] % KEPT] = whole;
+    }
     pushed += frame(pushes + pushed, message, n);
     pushed_to = channel;
 }
@@ -71,8 +83,21 @@ static void command(int from, char *text, char *end) {
     while (digits[-1] >= '0' && digits[-1] <= '9') digits--;
     int channel = atoi(digits) % CHANNELS;
     if (!strstr(text, "\"subscribe\"")) return publish(from, text, end, name, len, channel);
-    char both[sizeof CONNECTED + sizeof SUBSCRIBED];
-    int n = snprintf(both, sizeof both, "%s%s", CONNECTED, SUBSCRIBED);
+    static char both[sizeof CONNECTED + sizeof SUBSCRIBED + KEPT * LONGEST];
+    int n = sprintf(both, "%s", CONNECTED), last = offsets[channel];
+    if (strncmp(name, "hist", 4)) {
+        n += sprintf(both + n, "%s", SUBSCRIBED);
+    } else {
+        char *seen = strstr(text, "\"recover\":true") ? strstr(text, "\"offset\":") : 0;
+        n += sprintf(both + n, "\n{\"id\":2,\"subscribe\":{\"recoverable\":true,\"epoch\":\"e\",\"publications\":[");
+        for (int k = seen ? atoi(seen + 9) + 1 : last + 1; k <= last; k++) {
+            memcpy(both + n, kept[channel][k % KEPT], kept_lens[channel][k % KEPT]);
+            n += kept_lens[channel][k % KEPT];
+            both[n++] = ',';
+        }
+        n -= both[n - 1] == ',';
+        n += sprintf(both + n, "],%s\"offset\":%d,\"positioned\":true}}", seen ? "\"recovered\":true," : "", last);
+    }
     replied += frame(replies + replied, both, n);
     if (counts[channel] < SUBSCRIBERS) subscribers[channel][counts[channel]++] = from;
     channel_of[from] = channel;

@@ -44,9 +44,11 @@ use stdx::mem::allocated;
 
 use crate::epoch;
 
+mod coming;
 mod heads;
 mod view;
 
+use coming::{Coming, LONG};
 use heads::guess;
 pub use heads::{Heads, Hint, NodeSpot, Spot};
 use view::{Pieces, Retired};
@@ -99,11 +101,18 @@ struct Array {
 impl Array {
     const NONE: Self = Self { base: 0, len: 0 };
 
+    /// An array of empty buckets.
     fn new(n: usize) -> Self {
+        // All-zero is a valid array of empty buckets.
+        Self::with(n, alloc_zeroed)
+    }
+
+    /// An array of what `alloc` returns.
+    fn with(n: usize, alloc: unsafe fn(Layout) -> *mut u8) -> Self {
         assert!(n > 0 && n <= BUCKETS_MAX);
         let layout = Self::layout(n);
-        // SAFETY: the layout is not zero-sized. All-zero is a valid array of empty buckets.
-        let ptr = unsafe { alloc_zeroed(layout) };
+        // SAFETY: the layout is not zero-sized.
+        let ptr = unsafe { alloc(layout) };
         if ptr.is_null() {
             handle_alloc_error(layout);
         }
@@ -138,6 +147,10 @@ impl Array {
         // Read for every lookup; an index comes from `index`, which cannot exceed the length, or from a loop over it.
         debug_assert!(i < self.len);
         std::ptr::with_exposed_provenance::<Bucket>(self.base).wrapping_add(i)
+    }
+
+    fn base_ptr(self) -> *mut Bucket {
+        std::ptr::with_exposed_provenance_mut(self.base)
     }
 
     /// First position that bucket `i` covers; `i == len` gives 2^32.
@@ -317,6 +330,8 @@ pub struct Table<T: Node> {
     old: Array,
     /// Buckets of `old` that have been emptied, from 0 upwards.
     moved: usize,
+    /// What it will grow into.
+    coming: Option<Box<Coming>>,
     len: usize,
     children: usize,
     /// 0..1024: shifts this table's sizes so that many tables do not grow together.
@@ -345,6 +360,7 @@ impl<T: Node> Table<T> {
             main: Array::NONE,
             old: Array::NONE,
             moved: 0,
+            coming: None,
             len: 0,
             children: 0,
             phase,
@@ -393,7 +409,8 @@ impl<T: Node> Table<T> {
     /// Bytes that its buckets hold from the allocator.
     pub fn bytes(&self) -> usize {
         let array = |array: Array| allocated::<Bucket>(array.len());
-        array(self.main) + array(self.old) + self.children * size_of::<Bucket>()
+        let coming = self.coming.as_ref().map_or(0, |c| allocated::<Bucket>(c.len()));
+        array(self.main) + array(self.old) + coming + self.children * size_of::<Bucket>()
     }
 
     /// Whether a resize is under way.
@@ -656,7 +673,19 @@ impl<T: Node> Table<T> {
                 // average, growing less would move nodes more often.
                 self.main.len() * 11 / 8
             };
-            self.resize(n.min(BUCKETS_MAX));
+            self.grow(n.min(BUCKETS_MAX));
+        }
+    }
+
+    /// Begins to grow to `n` buckets, or prepares for it.
+    fn grow(&mut self, n: usize) {
+        if n < LONG {
+            return self.resize(n);
+        }
+        let coming = self.coming.get_or_insert_with(|| Box::new(Coming::new(n)));
+        if let Some(array) = coming.step() {
+            self.coming = None;
+            self.move_to(array);
         }
     }
 
@@ -668,14 +697,18 @@ impl<T: Node> Table<T> {
     }
 
     fn resize(&mut self, n: usize) {
-        assert!(!self.is_resizing(), "the old array would be lost");
-        let main = self.main;
-        if n == main.len() {
-            return;
+        self.coming = None;
+        if n != self.main.len() {
+            self.move_to(Array::new(n));
         }
-        self.old = main;
+    }
+
+    /// Begins to move all nodes to this array.
+    fn move_to(&mut self, array: Array) {
+        assert!(!self.is_resizing(), "the old array would be lost");
+        self.old = self.main;
         self.moved = 0;
-        self.main = Array::new(n);
+        self.main = array;
         self.publish();
     }
 

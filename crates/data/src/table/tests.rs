@@ -136,6 +136,45 @@ fn positions_of_very_long_arrays() {
 }
 
 #[test]
+fn a_long_table_grows_when_its_next_array_is_zeroed() {
+    let mut t = Table::new(0);
+    let (mut prepared, mut n) = (0, 0);
+    while prepared < 3 {
+        let buckets = t.main.len();
+        put(&mut t, &key(n), b"x");
+        n += 1;
+        assert!(t.main.len() < LONG || t.main.len() == buckets || t.coming.is_none());
+        if t.coming.is_some() {
+            // Each insertion zeroes a part, and finds what was there before.
+            let begun = n;
+            while t.coming.is_some() {
+                assert_eq!(t.main.len(), buckets);
+                put(&mut t, &key(n), b"x");
+                n += 1;
+            }
+            assert_eq!((n - begun) as usize, (t.main.len() - 1) / 64);
+            assert_eq!(t.main.len(), buckets * 11 / 8);
+            prepared += 1;
+        }
+        assert_eq!(t.len(), n as usize);
+    }
+    (0..n).for_each(|i| {
+        assert!(t.remove(stdx::hash::hash64(&key(i)), |e| e.key() == key(i)).is_some())
+    });
+    // A table that shrinks, or goes, takes what it has prepared with it.
+    let mut t = Table::new(0);
+    let mut n = 0;
+    while t.coming.is_none() {
+        put(&mut t, &key(n), b"x");
+        n += 1;
+    }
+    (0..n).for_each(|i| drop(t.remove(stdx::hash::hash64(&key(i)), |e| e.key() == key(i))));
+    assert!(t.coming.is_none() && t.is_empty());
+    (0..n).for_each(|i| put(&mut t, &key(i), b"x"));
+    assert!(t.main.len() >= LONG / 2);
+}
+
+#[test]
 fn colliding_hashes_share_a_chain() {
     struct Same(Box<u64>);
     // SAFETY: a Box of an aligned u64; the hash is constant.
