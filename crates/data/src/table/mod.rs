@@ -44,13 +44,13 @@ use stdx::mem::allocated;
 
 use crate::epoch;
 
-mod coming;
 mod heads;
+mod size;
 mod view;
 
-use coming::{Coming, LONG};
 use heads::guess;
 pub use heads::{Heads, Hint, NodeSpot, Spot};
+use size::Coming;
 use view::{Pieces, Retired};
 
 /// Nodes a bucket holds before it needs a child.
@@ -654,62 +654,6 @@ impl<T: Node> Table<T> {
             // SAFETY: a word with the CHILD bit owns a live bucket.
             bucket = unsafe { &*child_ptr(present) };
         }
-    }
-
-    fn make_room(&mut self) {
-        let main = self.main;
-        if main.is_none() {
-            self.main = Array::new(1);
-            self.publish();
-        } else if 4 * self.len >= main.len() * FILL_MAX_QUARTERS && main.len() < BUCKETS_MAX {
-            self.finish();
-            let n = if self.main.len() < 6 {
-                self.main.len() + 1
-            } else if self.main.len() < 64 {
-                // The first sizes are where the phase comes in: 1.25 to 1.75 times.
-                self.main.len() * (1280 + usize::from(self.phase) / 2) / 1024
-            } else {
-                // By three eighths: growing more at a time would leave buckets emptier on
-                // average, growing less would move nodes more often.
-                self.main.len() * 11 / 8
-            };
-            self.grow(n.min(BUCKETS_MAX));
-        }
-    }
-
-    /// Begins to grow to `n` buckets, or prepares for it.
-    fn grow(&mut self, n: usize) {
-        if n < LONG {
-            return self.resize(n);
-        }
-        let coming = self.coming.get_or_insert_with(|| Box::new(Coming::new(n)));
-        if let Some(array) = coming.step() {
-            self.coming = None;
-            self.move_to(array);
-        }
-    }
-
-    fn maybe_shrink(&mut self) {
-        let n = self.main.len();
-        if n > 1 && self.len < n && !self.is_resizing() {
-            self.resize((n / 4).max(1));
-        }
-    }
-
-    fn resize(&mut self, n: usize) {
-        self.coming = None;
-        if n != self.main.len() {
-            self.move_to(Array::new(n));
-        }
-    }
-
-    /// Begins to move all nodes to this array.
-    fn move_to(&mut self, array: Array) {
-        assert!(!self.is_resizing(), "the old array would be lost");
-        self.old = self.main;
-        self.moved = 0;
-        self.main = array;
-        self.publish();
     }
 
     /// Moves up to `buckets` buckets of a resize that is under way; costs a cache miss per node

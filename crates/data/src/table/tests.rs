@@ -1,5 +1,6 @@
 //! The table against a map of `std`, and its promises about scanning and growing.
 
+use super::size::LONG;
 use super::*;
 use crate::entry::{Content, Entry};
 use std::collections::{HashMap, HashSet};
