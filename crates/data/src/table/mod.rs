@@ -149,10 +149,6 @@ impl Array {
         std::ptr::with_exposed_provenance::<Bucket>(self.base).wrapping_add(i)
     }
 
-    fn base_ptr(self) -> *mut Bucket {
-        std::ptr::with_exposed_provenance_mut(self.base)
-    }
-
     /// First position that bucket `i` covers; `i == len` gives 2^32.
     fn start(self, i: usize) -> u64 {
         ((i as u64) << 32).div_ceil(self.len() as u64)

@@ -30,7 +30,7 @@ impl Coming {
     pub(super) fn step(&mut self) -> Option<Array> {
         let left = self.array.len() - self.zeroed;
         let some = left.min(AT_ONCE);
-        let from = self.array.base_ptr().wrapping_add(self.zeroed);
+        let from = self.array.ptr(self.zeroed).cast_mut();
         // SAFETY: these buckets lie within the array, which nothing else refers to. All zeros is a value of a bucket.
         unsafe { std::ptr::write_bytes::<Bucket>(from, 0, some) };
         self.zeroed += some;

@@ -48,10 +48,10 @@ type Running<'r> =
     (&'r Engine, &'r mut Session, &'r mut Parser, &'r [u8], &'r mut Batch, &'r mut Out);
 
 /// Where a group's keys lie.
-struct Ahead<'p> {
-    pin: &'p store::epoch::Guard,
+pub(super) struct Ahead<'p> {
+    pub(super) pin: &'p store::epoch::Guard,
     /// Of the group's commands that have one key.
-    spots: [Spot<'p>; GROUP],
+    pub(super) spots: [Spot<'p>; GROUP],
 }
 
 /// Commands that are parsed and not executed yet.
@@ -86,6 +86,14 @@ impl ParsedGroup {
     /// The offset behind its last command.
     fn end(&self) -> usize {
         self.commands.last().map_or(0, |p| p.end)
+    }
+}
+
+impl Batch {
+    /// Ends it in front of input that was parsed already, which is parsed again later.
+    fn stop(&mut self, next: Next, parser: &mut Parser) {
+        *parser = Parser::default();
+        self.next = next;
     }
 }
 
@@ -148,9 +156,7 @@ impl Thread {
             if let Some(next) =
                 self.run_group(engine, session, input, group, &mut batch.consumed, out)
             {
-                // Input that was parsed beyond the stop is parsed again later.
-                *parser = Parser::default();
-                batch.next = next;
+                batch.stop(next, parser);
                 return batch;
             }
             match stop {
@@ -181,7 +187,7 @@ impl Thread {
     ) -> Option<(ParsedGroup, Stop)> {
         // The first waits for its entries, the second for its buckets.
         let mut first: Option<ParsedGroup> = None;
-        let mut second: Option<(ParsedGroup, [Spot<'p>; GROUP])> = None;
+        let mut second: Option<(ParsedGroup, Ahead<'p>)> = None;
         loop {
             // Another thread's CLIENT KILL takes effect here, before further commands.
             let closing = session.closing || session.client.closing.load(Relaxed);
@@ -203,18 +209,18 @@ impl Thread {
             if last && second.is_none() && third.needs_no_hints() {
                 return Some((third, stop));
             }
-            if let Some((group, spots)) = &mut second {
-                self.hints.entries(engine, session.db, group, spots, pin);
+            if let Some((group, ahead)) = &mut second {
+                self.hints.entries(engine, session.db, group, ahead);
             }
-            self.hints.buckets(&third, &ahead.spots);
+            self.hints.buckets(&third, &ahead);
             self.run_or_fetch((engine, session, parser, input, batch, out), first.take())?;
             first = second.map(|(group, _)| group);
             if last {
-                self.hints.entries(engine, session.db, &mut third, &ahead.spots, pin);
+                self.hints.entries(engine, session.db, &mut third, &ahead);
                 self.run_or_fetch((engine, session, parser, input, batch, out), first)?;
                 return Some((third, stop));
             }
-            second = Some((third, ahead.spots));
+            second = Some((third, ahead));
         }
     }
 
@@ -230,9 +236,7 @@ impl Thread {
         });
         self.hints.give_all();
         if let Some(next) = next {
-            // Input that was parsed beyond the stop is parsed again later.
-            *parser = Parser::default();
-            batch.next = next;
+            batch.stop(next, parser);
             return None;
         }
         Some(())

@@ -6,9 +6,9 @@
 //! translation buffers either, a hint is a page walk, which blocks what follows it, and walks must go on at the same time
 //! (`data::table::prefetch`).
 
-use store::{Hint, Spot, epoch};
+use store::Hint;
 
-use super::batch::{GROUP, ParsedGroup};
+use super::batch::{Ahead, GROUP, ParsedGroup};
 use crate::engine::Engine;
 
 /// Those that are to be given: about the entries of one group, and about the buckets of the group behind it.
@@ -29,8 +29,8 @@ impl Hints {
 
     /// Those about the buckets of a group.
     #[inline]
-    pub(super) fn buckets(&mut self, group: &ParsedGroup, spots: &[Spot<'_>; GROUP]) {
-        for (hint, spot) in self.buckets.iter_mut().zip(&spots[..group.commands.len()]) {
+    pub(super) fn buckets(&mut self, group: &ParsedGroup, ahead: &Ahead<'_>) {
+        for (hint, spot) in self.buckets.iter_mut().zip(&ahead.spots[..group.commands.len()]) {
             *hint = spot.hint();
         }
         self.counts[1] = group.commands.len();
@@ -43,17 +43,17 @@ impl Hints {
         engine: &Engine,
         db: usize,
         group: &mut ParsedGroup,
-        spots: &[Spot<'_>; GROUP],
-        pin: &epoch::Guard,
+        ahead: &Ahead<'_>,
     ) {
-        for ((p, spot), hint) in group.commands.iter_mut().zip(spots).zip(&mut self.entries) {
+        for ((p, spot), hint) in group.commands.iter_mut().zip(&ahead.spots).zip(&mut self.entries)
+        {
             let node = spot.node(p.hash);
             p.near = node.slot as u8;
             *hint = node.hint();
         }
         self.counts[0] = group.commands.len();
         for hash in &group.hashes {
-            engine.keyspace.spot(db, *hash, pin).node(*hash).prefetch();
+            engine.keyspace.spot(db, *hash, ahead.pin).node(*hash).prefetch();
         }
     }
 
