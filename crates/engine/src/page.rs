@@ -109,6 +109,7 @@ impl Thread {
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();
         let mut args = Args::new(&[], &spans, words);
         let id = lookup(engine, &args);
+        self.send_answers();
         self.run_for_page(engine, session, id, &mut args)
     }
 

@@ -1,5 +1,7 @@
 """Connections that wait, and replies that must not overtake the awaited ones."""
 
+import socket
+import struct
 import time
 import unittest
 
@@ -36,6 +38,84 @@ def neighbours(test, conns):
     test.assertEqual(sleeper.line(), b"$-1")
     test.assertTrue(len(here) >= 2 and there, "connections are spread over threads")
     return sleeper, here, there
+
+
+@beyond_redis
+class Together(unittest.TestCase):
+    """Replies of connections that are ready at the same time are sent together, but for what takes long."""
+
+    def busy(self, server, count):
+        """As many connections, whose input comes while the thread does something else."""
+        conns = [server.connect() for _ in range(count)]
+        for c in conns:
+            self.addCleanup(c.close)
+            self.assertEqual(c.command("SET", "k", "v"), b"+OK")
+        sleeper = server.connect()
+        self.addCleanup(sleeper.close)
+        sleeper.send(encode("DEBUG", "SLEEP", "0.5"))
+        time.sleep(0.2)
+        return conns
+
+    def server(self, *options):
+        server = Server("--threads", 1, "--enable-debug-command", "yes", *options)
+        self.addCleanup(server.close)
+        return server
+
+    def test_replies_do_not_wait_for_a_script(self):
+        # Pipelines of many commands are read one by one, requests of one together.
+        for pipeline in (1, 200):
+            with self.subTest(pipeline):
+                server = self.server("--busy-reply-threshold", 100)
+                conns = self.busy(server, 41)
+                script, behind = conns.pop(20), conns[20:]
+                del conns[20:]
+                for c in conns:
+                    c.send(encode("GET", "k") * pipeline)
+                script.send(encode("EVAL", ENDLESS, "0"))
+                for c in behind:
+                    c.send(encode("GET", "k"))
+                for c in conns:
+                    self.assertEqual(c.exactly(7 * pipeline), b"$1\r\nv\r\n" * pipeline)
+                # They are not taken for clients that have replies to come.
+                wait_until(lambda: conns[-1].command("GET", "k").startswith(b"-BUSY"), "the script is slow")
+                self.assertEqual(conns[-1].command("SCRIPT", "KILL"), b"+OK")
+                self.assertTrue(script.line().startswith(b"-ERR"))
+
+    def test_each_gets_its_own(self):
+        server = self.server()
+        for pipeline in (1, 100, 1000):
+            conns = self.busy(server, 40)
+            for i, c in enumerate(conns):
+                c.send(encode("ECHO", str(i)) * pipeline)
+            for i, c in enumerate(conns):
+                for _ in range(pipeline):
+                    self.assertEqual(c.line(), b"$%d" % len(str(i)))
+                    self.assertEqual(c.line(), b"%d" % i)
+
+    def test_a_client_that_is_gone_takes_nothing_along(self):
+        server = self.server()
+        conns = self.busy(server, 40)
+        for i, c in enumerate(conns):
+            c.send(encode("ECHO", str(i)) * 100)
+            if i % 3 == 0:
+                c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                c.close()
+        for i, c in enumerate(conns):
+            if i % 3:
+                self.assertEqual(c.exactly(100 * (6 + len(str(i)))), b"$%d\r\n%d\r\n" % (len(str(i)), i) * 100)
+
+    def test_messages_come_behind_the_replies(self):
+        server = self.server()
+        *conns, publisher = self.busy(server, 20)
+        for c in conns:
+            c.send(encode("HELLO", 3) + encode("SUBSCRIBE", "c") + encode("ECHO", "x") * 50)
+        publisher.send(encode("PUBLISH", "c", "m"))
+        for c in conns:
+            lines = []
+            while b"message" not in lines:
+                lines.append(c.line())
+            self.assertEqual(lines.count(b"x"), 50)
+            self.assertEqual([c.line() for _ in range(4)], [b"$1", b"c", b"$1", b"m"])
 
 
 @beyond_redis

@@ -535,6 +535,7 @@ impl Thread {
         let nanos = self.mono.saturating_sub(start);
         self.time_went_by();
         self.account_run(engine, &session.client, run, nanos);
+        self.send_due_answers();
         if nanos >= self.hot.slow_ns {
             let p = suspect(run);
             let spans = &spans[p.first as usize..][..p.argc as usize];
@@ -565,6 +566,7 @@ impl Thread {
         sample: Option<Sample>,
         out: &mut Out,
     ) -> Option<Next> {
+        self.send_answers();
         let (mark, before) = (out.mark(), out.len());
         let mut reply = Reply::new(out, session.proto);
         let done = match p.top {

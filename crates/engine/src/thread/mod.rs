@@ -10,6 +10,7 @@
 //! MONITOR, `maxmemory` …), [`Attention`](crate::Attention) says so and commands go through
 //! [`dispatch`](Thread::dispatch) one by one.
 
+mod answers;
 mod batch;
 mod foresee;
 mod hints;
@@ -19,6 +20,7 @@ pub use foresee::Foreseen;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use answers::WaitingAnswers;
 use batch::{NO_COMMAND, ParsedGroup};
 use config::{Config, Id};
 use hints::Hints;
@@ -101,6 +103,7 @@ pub struct Thread {
     /// For the next ones, while those are executed.
     spare: Vec<ParsedGroup>,
     hints: Hints,
+    answers: WaitingAnswers,
     /// Next shard for the periodic work, and how many have had their turn in a round that ran out of time.
     sweep: usize,
     swept: usize,
@@ -170,6 +173,7 @@ impl Thread {
             group: ParsedGroup::default(),
             spare: Vec::new(),
             hints: Hints::new(),
+            answers: WaitingAnswers::default(),
             sweep: 0,
             swept: 0,
             crowded_by_cron: None,
@@ -394,6 +398,7 @@ impl Thread {
         let mut reply = Reply::new(out, session.proto);
         let mut a = Args::new(&[], &spans, &mut args);
         self.since = None;
+        self.send_answers();
         match self.dispatch(engine, session, &mut a, &mut reply) {
             Done::Wait => {
                 session.deferred = Some(Box::new(Deferred { words: args }));

@@ -8,13 +8,18 @@ use std::sync::atomic::Ordering::Relaxed;
 use engine::acks::Acks;
 use engine::journal::Gate;
 use engine::{Batch, Next, PausedKill, Thread};
+use parking_lot::Mutex;
 use resp::Out;
 
 use super::buffers::{LEFTOVER, OUTPUT, OUTPUT_KEEP, SMALL};
 use super::conn::{Conn, Gated, Wait};
 use super::count::add;
+use super::gathered::Gathered;
 use super::limits::{hard_limit, is_over_limit, over_output_limit, over_query_limit};
 use super::tls;
+
+/// Nanoseconds from which on a turn is a long one.
+const LONG_NS: u64 = 10_000;
 
 /// What happens to a connection after its turn.
 pub(super) enum Turn {
@@ -36,6 +41,9 @@ pub(super) struct BatchIo<'a> {
     pub(super) held: &'a mut VecDeque<Held>,
     /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
+    /// Where replies wait for those of the connections behind this one, and how many these are.
+    pub(super) gathered: &'a Mutex<Gathered>,
+    pub(super) behind: usize,
 }
 
 /// What is known of a connection's turn before its input runs.
@@ -44,6 +52,8 @@ struct Begun {
     acted: u64,
     /// The term of acknowledgements then.
     term: u64,
+    /// Monotonic nanoseconds.
+    mono: u64,
 }
 
 impl BatchIo<'_> {
@@ -58,7 +68,8 @@ impl BatchIo<'_> {
     ) -> io::Result<Turn> {
         let engine = self.engine;
         let acted = self.thread.worker().lane.acted();
-        let begun = Begun { acted, term: engine.replication.acks.term() };
+        let (term, mono) = (engine.replication.acks.term(), self.thread.mono());
+        let begun = Begun { acted, term, mono };
         c.term = begun.term;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -95,7 +106,7 @@ impl BatchIo<'_> {
                 late_kill && consumed == 0
                     || arrived.is_some_and(|a| engine.only_ends_scripts(&a[..consumed]))
             };
-            if !self.send_replies(c, &begun, next, ends_scripts)? {
+            if !self.send_replies((c, i), &begun, next, ends_scripts)? {
                 return Ok(Turn::Close);
             }
         }
@@ -105,11 +116,12 @@ impl BatchIo<'_> {
         Ok(self.turn_after(c, i, next))
     }
 
-    /// Sends the replies of the batch, or keeps them until they may be sent. False: the connection is to be closed.
+    /// Sends the replies of the batch to connection `i`, or keeps them until they may be sent. False: the connection is
+    /// to be closed.
     #[inline(always)]
     fn send_replies(
         &mut self,
-        c: &mut Conn,
+        (c, i): (&mut Conn, usize),
         begun: &Begun,
         next: Next,
         ends_scripts: impl Fn() -> bool,
@@ -132,6 +144,11 @@ impl BatchIo<'_> {
             // Closed without a reply: its changes may or may not be there after a restart.
             self.out.clear();
             return Ok(false);
+        }
+        let long = self.thread.mono().saturating_sub(begun.mono) >= LONG_NS;
+        let others = (self.behind, long);
+        if next == Next::Read && c.gather(i, self.gathered, others, self.thread, self.out) {
+            return Ok(true);
         }
         let timed = self.thread.write_begins(engine);
         if next == Next::Close {

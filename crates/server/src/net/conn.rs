@@ -13,11 +13,13 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use engine::Session;
+use engine::{Session, Thread};
+use parking_lot::Mutex;
 use resp::{Out, Parser};
 
 use super::Stream;
 use super::count::add;
+use super::gathered::Gathered;
 use super::receive::receive;
 use super::tls::Handshake;
 use super::web::WebConn;
@@ -269,16 +271,35 @@ impl Conn {
         r.map(|()| sent)
     }
 
-    /// The same for bytes of the caller's.
-    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut sent = 0;
-        let free = self.kept.is_none() && self.gate.is_none();
-        let r = if free { write_bytes(&self.stream, bytes, &mut sent) } else { Ok(()) };
-        if sent < bytes.len() && r.is_ok() {
-            self.kept.get_or_insert_default().out.buf.extend_from_slice(&bytes[sent..]);
+    /// Lets an answer wait for those of other connections, unless it must not; then it is empty. `i` is the connection's
+    /// place; see [`Gathered::add`].
+    pub(super) fn gather(
+        &self,
+        i: usize,
+        gathered: &Mutex<Gathered>,
+        (behind, long): (usize, bool),
+        thread: &mut Thread,
+        out: &mut Out,
+    ) -> bool {
+        let at_once = self.hangup || self.gate.is_some() || self.unsent() > 0;
+        if behind == 0 || at_once || !out.shared.is_empty() {
+            return false;
+        }
+        let of = (i, &self.session.client, &self.stream);
+        let waits = gathered.lock().add(of, (behind, long), &out.buf);
+        if waits {
+            thread.answer_waits();
+            out.clear();
+        }
+        waits
+    }
+
+    /// Keeps what the socket did not take of an answer that was sent past the connection.
+    pub(crate) fn keep_rest(&mut self, rest: &[u8]) {
+        if !rest.is_empty() {
+            self.kept.get_or_insert_default().out.buf.extend_from_slice(rest);
         }
         self.note_output();
-        r.map(|()| sent)
     }
 
     /// Sends the kept output. Returns bytes sent.
@@ -435,24 +456,10 @@ impl Source<'_> {
     }
 }
 
-/// Writes `bytes` from byte `*sent` on, as far as the socket takes them.
-fn write_bytes(mut stream: &Stream, bytes: &[u8], sent: &mut usize) -> io::Result<()> {
-    while *sent < bytes.len() {
-        match stream.write(&bytes[*sent..]) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => *sent += n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
 /// Writes `out` from byte `*sent` on, as far as the socket takes it.
 fn write_from(mut stream: &Stream, out: &Out, sent: &mut usize) -> io::Result<()> {
     if out.shared.is_empty() {
-        return write_bytes(stream, &out.buf, sent);
+        return stream.write_some(&out.buf, sent);
     }
     let total = out.len();
     while *sent < total {

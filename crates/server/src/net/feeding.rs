@@ -6,6 +6,7 @@
 //! ([`engine::Urgency`]), as have full copies, and while replies wait for replicas (`min-replicas-ack`)
 //! every turn feeds that has not more to execute.
 
+use config::Id;
 use engine::{Fed, Peer, Urgency, log};
 
 use super::answer::Turn;
@@ -30,7 +31,15 @@ const TURN_MAX: usize = 1 << 20;
 impl Worker {
     /// A client of this thread is fed from now on.
     pub(super) fn begin_feeding(&mut self, id: u64) {
-        if self.places.contains_key(&id) && !self.fed.contains(&id) {
+        if let Some(&i) = self.places.get(&id)
+            && !self.fed.contains(&id)
+        {
+            if self.shared.engine.config.flag(Id::ReplDisableTcpNodelay)
+                && let Some(socket) = self.conns[i].stream.tcp()
+            {
+                // A system that refuses sends more packets, and nothing is wrong.
+                let _ = socket.set_nodelay(false);
+            }
             self.fed.push(id);
             self.count_fed();
         }

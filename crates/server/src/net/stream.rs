@@ -93,6 +93,21 @@ impl Stream {
         }
     }
 
+    /// Writes `bytes` from byte `*sent` on, as far as the socket takes them.
+    pub(crate) fn write_some(&self, bytes: &[u8], sent: &mut usize) -> io::Result<()> {
+        let mut stream = self;
+        while *sent < bytes.len() {
+            match stream.write(&bytes[*sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => *sent += n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
     /// A connection of IP between these addresses, if they are known.
     pub(crate) fn between(&self, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Endpoint {
         let show = |a: Option<SocketAddr>| match a {

@@ -15,6 +15,7 @@ use config::{Config, Id};
 use engine::Thread;
 use engine::journal::Gate;
 use http1::{Bad, Body, Framing, Limits, Progress, head};
+use parking_lot::Mutex;
 use resp::Out;
 
 use super::answer::{Held, Turn, gate_output, hold_output, term_to_hold};
@@ -39,8 +40,6 @@ pub(crate) struct WebConn {
     /// Since when it is in this phase, in Unix milliseconds.
     since: i64,
     peer: Peer,
-    /// Answers of it are [gathered](super::gathered).
-    pub(super) gathered: bool,
 }
 
 // It is as large as a block of the allocator.
@@ -83,13 +82,7 @@ impl WebConn {
         let since = engine.clock.wall_ms() as i64;
         let ip = c.session.client.endpoint.peer.parse::<SocketAddr>().map(|at| at.ip());
         let peer = Peer { ip: ip.unwrap_or(Peer::NONE.ip), tls: c.tls };
-        Box::new(Self {
-            doing: Doing::Request(None),
-            phase: Phase::Idle,
-            since,
-            peer,
-            gathered: false,
-        })
+        Box::new(Self { doing: Doing::Request(None), phase: Phase::Idle, since, peer })
     }
 
     /// The protocol of a connection that has become a stream.
@@ -169,7 +162,9 @@ pub(super) struct Io<'a> {
     pub(super) gated: &'a mut VecDeque<(u64, u64)>,
     pub(super) held: &'a mut VecDeque<Held>,
     pub(super) responder: &'a mut Responder,
-    pub(super) gathered: &'a mut Gathered,
+    pub(super) gathered: &'a Mutex<Gathered>,
+    /// So many connections have a turn behind it.
+    pub(super) behind: usize,
     /// The connection's place.
     pub(super) i: usize,
 }
@@ -393,12 +388,8 @@ fn send(
         return Ok(false);
     }
     let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming | Phase::Waiting);
-    let at_once = c.hangup || c.gate.is_some() || c.unsent() > 0 || !io.out.shared.is_empty();
-    let id = c.session.client.id;
-    web.gathered = goes_on && !at_once && io.gathered.add((io.i, id), &io.out.buf);
-    if web.gathered {
-        io.out.clear();
-    } else {
+    let others = (io.behind, io.responder.has_rendered());
+    if !(goes_on && c.gather(io.i, io.gathered, others, io.thread, io.out)) {
         let n = c.send(io.out)?;
         c.note_sent(io.stats, n, io.thread.cx.now);
     }

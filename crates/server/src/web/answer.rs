@@ -111,6 +111,11 @@ impl Responder {
         after
     }
 
+    /// Whether a page was rendered for the last request.
+    pub(crate) fn has_rendered(&self) -> bool {
+        self.sent.renderings > 0
+    }
+
     /// Counts an answer, and logs it.
     fn note(&self, shared: &Shared, head: Option<&Head<'_>>, logs: bool) {
         let sent = self.sent;

@@ -21,6 +21,7 @@ use std::time::Duration;
 use config::Id;
 use engine::{Session, Thread, log};
 use mio::{Events, Interest, Poll, Token, Waker};
+use parking_lot::Mutex;
 use resp::Out;
 use slab::Slab;
 use stdx::hash::NumberMap;
@@ -86,8 +87,10 @@ pub(crate) struct Worker {
     pub(super) fed_ns: u64,
     /// Changes gather for them, for so many nanoseconds at most.
     gathers: Option<u64>,
-    /// Their answers of this turn.
-    pub(super) gathered: Gathered,
+    /// Answers of this turn; the thread that executes sends them when they must not wait.
+    pub(super) gathered: Arc<Mutex<Gathered>>,
+    /// So many connections have a turn behind the present one's.
+    behind: usize,
     /// What answers the connections for pages; made for the first of them.
     pub(super) web: Option<Box<Responder>>,
 }
@@ -149,7 +152,8 @@ impl Worker {
             fed: Vec::new(),
             fed_ns: 0,
             gathers: None,
-            gathered: Gathered::default(),
+            gathered: Arc::default(),
+            behind: 0,
             web: None,
         }
     }
@@ -160,6 +164,8 @@ impl Worker {
         let responder =
             StuckResponder::new(Arc::clone(&shared), Arc::clone(&self.inbox), self.thread.index);
         engine::do_meanwhile(Box::new(move || responder.look()));
+        let gathered = Arc::clone(&self.gathered);
+        self.thread.send_answers_by(Box::new(move || gathered.lock().send()));
         let mut events = Events::with_capacity(1024);
         let mut cron = Cron::default();
         // Its writes must reach the journal now, not when the next request comes.
@@ -228,7 +234,9 @@ impl Worker {
     /// Reads ahead from the connections that allow it, and gives the others their turns.
     #[inline(always)]
     fn serve_events(&mut self, events: &Events) {
+        self.behind = events.iter().count();
         for e in events {
+            self.behind -= 1;
             let Token(i) = e.token();
             if i == WAKE.0 {
                 continue;
@@ -300,8 +308,10 @@ impl Worker {
 
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
-        let is_gathered = |c: &Conn| c.web.as_ref().is_some_and(|web| web.gathered);
-        if self.gathered.is_full() || is_gathered(&self.conns[i]) {
+        let gathered = self.gathered.lock();
+        let is_due = gathered.is_due(i, self.behind);
+        drop(gathered);
+        if is_due {
             self.send_gathered();
             if !self.conns.contains(i) {
                 return;

@@ -12,7 +12,7 @@ use resp::Out;
 use super::super::answer::{gate_output, hold_output, term_to_hold};
 use super::super::conn::Conn;
 use super::super::count::add;
-use super::super::gathered::{Answer, Gathered};
+use super::super::gathered::Sent;
 use super::super::limits::{is_over_limit, over_output_limit};
 use super::Worker;
 
@@ -25,27 +25,27 @@ const PUSH_BYTES: usize = 4 << 20;
 impl Worker {
     /// Sends the gathered answers.
     pub(super) fn send_gathered(&mut self) {
-        if self.gathered.answers.is_empty() {
+        let gathered = Arc::clone(&self.gathered);
+        let mut gathered = gathered.lock();
+        if gathered.is_empty() {
             return;
         }
-        let Gathered { mut bytes, mut answers } = std::mem::take(&mut self.gathered);
-        let mut start = 0;
-        for Answer { i, id, end } in answers.drain(..) {
-            let answer = &bytes[start..end];
-            start = end;
+        let shared = Arc::clone(&self.shared);
+        let timed = self.thread.write_begins(&shared.engine);
+        self.thread.answers_sent();
+        gathered.take_sent(|Sent { i, id, sent, rest }| {
             let Some(c) = self.conns.get_mut(i).filter(|c| c.session.client.id == id) else {
-                continue;
+                return;
             };
-            if let Some(web) = &mut c.web {
-                web.gathered = false;
-            }
-            match c.send_bytes(answer) {
-                Ok(n) => c.note_sent(&self.inbox.worker.stats, n, self.thread.cx.now),
+            match sent {
+                Ok(n) => {
+                    c.keep_rest(rest);
+                    c.note_sent(&self.inbox.worker.stats, n, self.thread.cx.now);
+                }
                 Err(_) => self.close(i),
             }
-        }
-        bytes.clear();
-        self.gathered = Gathered { bytes, answers };
+        });
+        self.thread.write_ends(&shared.engine, timed);
     }
 
     /// Sends the replies that have waited and need not wait any more. Whether connections went on with requests
