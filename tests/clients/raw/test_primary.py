@@ -1,7 +1,11 @@
 """Apus as the primary of real Redis replicas."""
 
+import ctypes
+import os
 import random
 import shutil
+import socket
+import stat
 import threading
 import time
 import unittest
@@ -44,6 +48,34 @@ def write_all_types(c, seed, rounds=400):
             c(*command)
 
 
+def socket_of(pid, client):
+    """The server's side of a client's connection, as a socket of this process, too."""
+    pidfd_getfd = 438
+    process = os.pidfd_open(pid)
+    try:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            own = ctypes.CDLL(None).syscall(pidfd_getfd, process, int(fd), 0)
+            if own < 0:
+                continue
+            if not stat.S_ISSOCK(os.fstat(own).st_mode):
+                os.close(own)
+                continue
+            sock = socket.socket(fileno=own)
+            if sock.family == socket.AF_INET and peer_of(sock) == client.socket.getsockname():
+                return sock
+            sock.close()
+    finally:
+        os.close(process)
+    raise AssertionError("the server has no such connection")
+
+
+def peer_of(sock):
+    try:
+        return sock.getpeername()
+    except OSError:
+        return None
+
+
 @beyond_redis
 @unittest.skipUnless(shutil.which(REDIS), "there is no redis-server")
 class Primary(unittest.TestCase):
@@ -74,6 +106,19 @@ class Primary(unittest.TestCase):
             # Silence is the end.
             wait_until(lambda: c.info()["connected_slaves"] == "0", "it is given up")
             server.wait_for_log("Disconnecting timedout replica (streaming sync)")
+
+    @unittest.skipUnless(hasattr(os, "pidfd_open"), "the server's sockets can't be looked at")
+    def test_small_packets_to_replicas_gather_where_that_is_asked_for(self):
+        for disabled in ("no", "yes"):
+            with self.subTest(disabled), Server("--repl-diskless-sync-delay", 0) as server, Client(server.port) as c, \
+                    Client(server.port) as r:
+                c("CONFIG", "SET", "repl-disable-tcp-nodelay", disabled)
+                r.send(encode("PSYNC", "?", "-1"))
+                wait_until(lambda: "state=" in c.info().get("slave0", ""), "it is a replica")
+                for client, fed in ((c, False), (r, True)):
+                    with socket_of(server.process.pid, client) as sock:
+                        gathers = not sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+                    self.assertEqual(gathers, fed and disabled == "yes", fed)
 
     def test_a_full_copy_and_the_stream(self):
         for threads in (1, 2):

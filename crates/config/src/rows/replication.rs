@@ -37,8 +37,8 @@ ReplBacklogSize: "repl-backlog-size", [], Memory(1, BYTES_MAX), "1mb", RUNTIME, 
     "Bytes of recent changes kept so that a replica can catch up without a full sync.";
 ReplBacklogTtl: "repl-backlog-ttl", [], Int(0, LONG_MAX), "3600", RUNTIME, Effective,
     "Seconds without any replica after which the backlog is freed; 0 keeps it.";
-ReplDisableTcpNodelay: "repl-disable-tcp-nodelay", [], Bool, "no", RUNTIME, Accepted(NO_REPLICATION),
-    "Lets TCP gather small packets to replicas: fewer packets, more delay.";
+ReplDisableTcpNodelay: "repl-disable-tcp-nodelay", [], Bool, "no", RUNTIME, Effective,
+    "Lets TCP gather small packets to replicas that connect from now on: fewer packets, more delay.";
 ReplDisklessSync: "repl-diskless-sync", [], Bool, "yes", DEBUG, Effective,
     "Sends a full sync to replicas directly and not by way of a file.";
 ReplDisklessSyncDelay: "repl-diskless-sync-delay", [], Int(0, INT_MAX), "5", RUNTIME, Effective,
