@@ -112,10 +112,9 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let wrong = circles::check(root, &files)?;
     findings
         .extend(wrong.into_iter().map(|message| finding("tools/xtask/circles.txt", 0, message)));
-    let architecture = root.join("ARCHITECTURE.md");
-    match paths::read(&architecture) {
+    match paths::read(&root.join(DIAGRAM)) {
         Ok(text) => findings.extend(check_diagram(&text, &workspace_arrows()?)),
-        Err(_) => findings.push(finding("ARCHITECTURE.md", 0, "is missing")),
+        Err(_) => findings.push(finding(DIAGRAM, 0, "is missing")),
     }
     Ok(findings)
 }
@@ -400,12 +399,14 @@ fn tree_arrows(tree: &str) -> Arrows {
     all
 }
 
-/// The fenced block of ARCHITECTURE.md with lines `name → dependency, dependency` (or
+/// The file with the dependencies between crates.
+const DIAGRAM: &str = "docs/design/crates.md";
+
+/// The fenced block of [`DIAGRAM`] with lines `name → dependency, dependency` (or
 /// `name →` for none) must say what Cargo.toml files say.
 fn check_diagram(text: &str, actual: &Arrows) -> Vec<Finding> {
-    const FILE: &str = "ARCHITECTURE.md";
     let Some((first, drawn)) = diagram(text) else {
-        return vec![finding(FILE, 0, "has no fenced block with lines `crate → dependency, …`")];
+        return vec![finding(DIAGRAM, 0, "has no fenced block with lines `crate → dependency, …`")];
     };
     let list = |names: &BTreeSet<String>| match names.is_empty() {
         true => "nothing".to_owned(),
@@ -414,18 +415,18 @@ fn check_diagram(text: &str, actual: &Arrows) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (name, to) in actual {
         match drawn.get(name) {
-            None => findings.push(finding(FILE, first, format!("the diagram lacks {name}"))),
+            None => findings.push(finding(DIAGRAM, first, format!("the diagram lacks {name}"))),
             Some(drawn) if drawn != to => {
                 let (drawn, actual) = (list(drawn), list(to));
                 let message = format!("{name} → {drawn} is drawn, but it depends on {actual}");
-                findings.push(finding(FILE, first, message));
+                findings.push(finding(DIAGRAM, first, message));
             }
             Some(_) => {}
         }
     }
     for name in drawn.keys().filter(|name| !actual.contains_key(*name)) {
         let message = format!("the diagram has {name}, which is no crate of the workspace");
-        findings.push(finding(FILE, first, message));
+        findings.push(finding(DIAGRAM, first, message));
     }
     findings
 }
