@@ -226,7 +226,7 @@ impl Client {
 
     /// What most connections never need, if it was made.
     #[inline]
-    pub(crate) fn has_rare(&self) -> Option<&Rare> {
+    pub(crate) fn get_rare(&self) -> Option<&Rare> {
         self.rare.get().map(|rare| &**rare)
     }
 
@@ -242,14 +242,14 @@ impl Client {
 
     /// Sets the waker with which it waits for records of a topic; none: it does not.
     pub fn set_topic_wait(&self, waiting: Option<::log::Waiting>) {
-        if waiting.is_some() || self.has_rare().is_some() {
+        if waiting.is_some() || self.get_rare().is_some() {
             *self.rare().topic_wait.lock() = waiting;
         }
     }
 
     /// Bytes of the commands that MULTI has queued.
     pub(crate) fn multi_bytes(&self) -> u64 {
-        self.has_rare().map_or(0, |rare| rare.multi_bytes.load(Relaxed))
+        self.get_rare().map_or(0, |rare| rare.multi_bytes.load(Relaxed))
     }
 
     /// Looks at what it has said about itself.
@@ -301,7 +301,7 @@ impl Client {
         self.query_capacity.load(Relaxed)
             + self.args_bytes.load(Relaxed)
             + self.output_bytes.load(Relaxed)
-            + self.has_rare().map_or(0, Rare::memory)
+            + self.get_rare().map_or(0, Rare::memory)
             + self.receiver.subscription_bytes.load(Relaxed)
             + self.receiver.prefix_bytes.load(Relaxed)
             + (size_of::<Self>() + size_of::<Receiver>()) as u64

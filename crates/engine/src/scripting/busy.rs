@@ -340,7 +340,7 @@ impl Engine {
     /// Executes the command of a client of a stuck thread that a pause holds back, if that command ends
     /// scripts.
     pub fn do_paused_kill(&self, client: &Client) {
-        let Some(rare) = client.has_rare() else { return };
+        let Some(rare) = client.get_rare() else { return };
         let mut kill = rare.paused_kill.lock();
         let Some(PausedKill::Words(words)) = &mut *kill else { return };
         let spans: Vec<Span> = (0..words.len()).map(Span::owned).collect();

@@ -388,7 +388,7 @@ impl Thread {
         out: &mut Out,
     ) -> Option<Next> {
         let mark = out.mark();
-        let kill = session.client.has_rare().and_then(|rare| rare.paused_kill.lock().take());
+        let kill = session.client.get_rare().and_then(|rare| rare.paused_kill.lock().take());
         if let Some(PausedKill::Reply(reply)) = kill {
             out.buf.extend_from_slice(&reply);
             self.after(session, out, mark);

@@ -134,7 +134,7 @@ impl BatchIo<'_> {
             add(&self.stats.client_output_buffer_limit_disconnections, 1);
             return Ok(false);
         }
-        if let Some(rare) = c.has_rare()
+        if let Some(rare) = c.get_rare()
             && let Some(sentinel) = &mut rare.sentinel
             && memchr::memmem::find(&self.out.buf, b"+PONG\r\n").is_some()
         {

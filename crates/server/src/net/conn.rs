@@ -164,7 +164,7 @@ impl Conn {
 
     /// What few connections have, if this one had some of it.
     #[inline]
-    pub(crate) fn has_rare(&mut self) -> Option<&mut Rare> {
+    pub(crate) fn get_rare(&mut self) -> Option<&mut Rare> {
         self.rare.as_deref_mut()
     }
 
@@ -353,7 +353,7 @@ impl Conn {
 
     fn note_output(&mut self) {
         if self.kept.is_none()
-            && let Some(rare) = self.has_rare()
+            && let Some(rare) = self.get_rare()
         {
             rare.soft_since = None;
         }

@@ -75,7 +75,7 @@ pub(super) fn over_output_limit(engine: &engine::Engine, c: &mut Conn, queued: u
         let now = NonZeroU64::MIN.saturating_add(engine.clock.monotonic_ns());
         let since = *c.rare().soft_since.get_or_insert(now);
         over |= now.get() - since.get() > l.soft_seconds.saturating_mul(1_000_000_000);
-    } else if let Some(rare) = c.has_rare() {
+    } else if let Some(rare) = c.get_rare() {
         rare.soft_since = None;
     }
     if over {

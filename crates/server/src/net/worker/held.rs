@@ -104,7 +104,7 @@ impl Worker {
             return;
         }
         for (_, c) in &mut self.conns {
-            if c.has_rare().is_none_or(|rare| rare.sentinel.is_none()) {
+            if c.get_rare().is_none_or(|rare| rare.sentinel.is_none()) {
                 let client = &c.session.client;
                 let id = client.with_names(|names| of_connection(names.name.as_bytes()));
                 if let Some(id) = id {
@@ -114,7 +114,7 @@ impl Worker {
                 }
             }
             let (unsent, fd) = (c.unsent(), c.session.client.endpoint.fd);
-            if let Some(Rare { sentinel: Some(Sentinel { id, pong }), .. }) = c.has_rare()
+            if let Some(Rare { sentinel: Some(Sentinel { id, pong }), .. }) = c.get_rare()
                 && let Some(sent) = *pong
                 && unsent == 0
                 && outq::is_delivered(fd)
