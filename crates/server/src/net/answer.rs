@@ -41,9 +41,8 @@ pub(super) struct BatchIo<'a> {
     pub(super) held: &'a mut VecDeque<Held>,
     /// Where connections wait until a thread has less to deliver; none when nothing is waited for any more.
     pub(super) crowded: Option<&'a mut VecDeque<(usize, u64)>>,
-    /// Where replies wait for those of the connections behind this one, and how many these are.
+    /// Where replies wait for those of the connections behind this one.
     pub(super) gathered: &'a Mutex<Gathered>,
-    pub(super) behind: usize,
 }
 
 /// What is known of a connection's turn before its input runs.
@@ -146,8 +145,7 @@ impl BatchIo<'_> {
             return Ok(false);
         }
         let long = self.thread.mono().saturating_sub(begun.mono) >= LONG_NS;
-        let others = (self.behind, long);
-        if next == Next::Read && c.gather(i, self.gathered, others, self.thread, self.out) {
+        if next == Next::Read && c.gather(i, self.gathered, long, self.thread, self.out) {
             return Ok(true);
         }
         let timed = self.thread.write_begins(engine);

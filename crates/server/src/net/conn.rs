@@ -21,6 +21,7 @@ use super::Stream;
 use super::count::add;
 use super::gathered::Gathered;
 use super::receive::receive;
+use super::stream::write_until;
 use super::tls::Handshake;
 use super::web::WebConn;
 
@@ -277,16 +278,16 @@ impl Conn {
         &self,
         i: usize,
         gathered: &Mutex<Gathered>,
-        (behind, long): (usize, bool),
+        long: bool,
         thread: &mut Thread,
         out: &mut Out,
     ) -> bool {
         let at_once = self.hangup || self.gate.is_some() || self.unsent() > 0;
-        if behind == 0 || at_once || !out.shared.is_empty() {
+        if at_once || !out.shared.is_empty() {
             return false;
         }
         let of = (i, &self.session.client, &self.stream);
-        let waits = gathered.lock().add(of, (behind, long), &out.buf);
+        let waits = gathered.lock().add(of, long, &out.buf);
         if waits {
             thread.answer_waits();
             out.clear();
@@ -461,10 +462,9 @@ fn write_from(mut stream: &Stream, out: &Out, sent: &mut usize) -> io::Result<()
     if out.shared.is_empty() {
         return stream.write_some(&out.buf, sent);
     }
-    let total = out.len();
-    while *sent < total {
+    write_until(out.len(), sent, |from| {
         let mut pieces = Vec::with_capacity(PIECES);
-        let mut skip = *sent;
+        let mut skip = from;
         let mut add = |piece: &'_ [u8]| {
             if skip >= piece.len() {
                 skip -= piece.len();
@@ -493,13 +493,6 @@ fn write_from(mut stream: &Stream, out: &Out, sent: &mut usize) -> io::Result<()
                 pieces.push(IoSlice::new(&piece[r]));
             }
         }
-        match stream.write_vectored(&pieces) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(n) => *sent += n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
+        stream.write_vectored(&pieces)
+    })
 }

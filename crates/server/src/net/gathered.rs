@@ -7,6 +7,7 @@
 //! turn. And an answer waits for those behind it only while these take little time: [`engine::Thread::send_answers_by`].
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -31,6 +32,8 @@ pub(super) struct Gathered {
     sent: usize,
     /// The last turn was a long one.
     long: bool,
+    /// So many connections have a turn behind the present one's.
+    behind: usize,
 }
 
 /// An answer, with what it takes to send it.
@@ -39,8 +42,7 @@ struct Answer {
     i: usize,
     client: Arc<Client>,
     stream: Arc<Stream>,
-    /// Where it ends.
-    end: usize,
+    range: Range<usize>,
     /// Bytes of it that the socket has taken.
     sent: io::Result<usize>,
 }
@@ -57,22 +59,24 @@ pub(super) struct Sent<'a> {
 }
 
 impl Gathered {
-    /// Takes over the answer to the connection at place `i`, unless it is not to wait for others; `behind` connections have
-    /// a turn behind this one, which was a `long` one: what sends requests probably takes less time for them.
+    /// Takes over the answer to the connection at place `i`, whose turn has [begun](Self::begin_turn), unless it is not to
+    /// wait for others. The turn was a `long` one: what sends requests probably takes less time for them.
     pub(super) fn add(
         &mut self,
         (i, client, stream): (usize, &Arc<Client>, &Arc<Stream>),
-        (behind, long): (usize, bool),
+        long: bool,
         answer: &[u8],
     ) -> bool {
         self.long = long;
-        if self.answers.len() >= self.most(behind) || answer.len() > ANSWER_MAX {
+        if self.answers.len() >= self.most() || answer.len() > ANSWER_MAX {
             return false;
         }
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(answer);
         let (client, stream) = (Arc::clone(client), Arc::clone(stream));
         client.output_bytes.store(answer.len() as u64, Relaxed);
-        self.answers.push(Answer { i, client, stream, end: self.bytes.len(), sent: Ok(0) });
+        let range = start..self.bytes.len();
+        self.answers.push(Answer { i, client, stream, range, sent: Ok(0) });
         true
     }
 
@@ -81,25 +85,24 @@ impl Gathered {
         self.answers.is_empty()
     }
 
-    /// Whether they are to be sent before connection `i` has its turn, with `behind` others behind it.
-    pub(super) fn is_due(&self, i: usize, behind: usize) -> bool {
+    /// Connection `i` has a turn now, and `behind` others behind it. Returns whether the answers are to be sent before it.
+    pub(super) fn begin_turn(&mut self, i: usize, behind: usize) -> bool {
+        self.behind = behind;
         self.answers.len() >= ANSWERS_MAX
-            || self.answers.len() >= self.most(behind)
+            || self.answers.len() >= self.most()
             || self.bytes.len() >= BYTES_MAX
             || self.answers.iter().any(|answer| answer.i == i)
     }
 
-    /// How many may gather while so many connections have a turn behind them.
-    fn most(&self, behind: usize) -> usize {
-        if self.long { 2 * behind } else { behind.saturating_sub(SHORT_TURNS) }
+    /// How many may gather while so many connections have their turns behind them.
+    fn most(&self) -> usize {
+        if self.long { 2 * self.behind } else { self.behind.saturating_sub(SHORT_TURNS) }
     }
 
     /// Sends those that have not been sent. They stay until [`Self::take_sent`].
     pub(super) fn send(&mut self) {
-        let mut start = self.sent.checked_sub(1).map_or(0, |last| self.answers[last].end);
         for answer in &mut self.answers[self.sent..] {
-            let bytes = &self.bytes[start..answer.end];
-            start = answer.end;
+            let bytes = &self.bytes[answer.range.clone()];
             let mut sent = 0;
             answer.sent = answer.stream.write_some(bytes, &mut sent).map(|()| sent);
             // A thread that is stuck behind this may serve the connection: see `stuck`.
@@ -111,11 +114,9 @@ impl Gathered {
     /// Sends those that have not been sent, and hands over all of them.
     pub(super) fn take_sent(&mut self, mut done: impl FnMut(Sent<'_>)) {
         self.send();
-        let mut start = 0;
-        for Answer { i, client, end, sent, .. } in self.answers.drain(..) {
+        for Answer { i, client, range, sent, .. } in self.answers.drain(..) {
             let taken = *sent.as_ref().unwrap_or(&0);
-            let rest = &self.bytes[start + taken..end];
-            start = end;
+            let rest = &self.bytes[range][taken..];
             done(Sent { i, id: client.id, sent, rest });
         }
         self.bytes.clear();

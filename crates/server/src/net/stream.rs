@@ -96,16 +96,7 @@ impl Stream {
     /// Writes `bytes` from byte `*sent` on, as far as the socket takes them.
     pub(crate) fn write_some(&self, bytes: &[u8], sent: &mut usize) -> io::Result<()> {
         let mut stream = self;
-        while *sent < bytes.len() {
-            match stream.write(&bytes[*sent..]) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(n) => *sent += n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
+        write_until(bytes.len(), sent, |from| stream.write(&bytes[from..]))
     }
 
     /// A connection of IP between these addresses, if they are known.
@@ -148,6 +139,25 @@ impl Stream {
             }
         }
     }
+}
+
+/// Writes by `write`, which is told where it begins, from byte `*sent` on until `total` have been written or the socket
+/// takes no more.
+pub(super) fn write_until(
+    total: usize,
+    sent: &mut usize,
+    mut write: impl FnMut(usize) -> io::Result<usize>,
+) -> io::Result<()> {
+    while *sent < total {
+        match write(*sent) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => *sent += n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// An address as text: each connection needs two of them, and `format!` takes ten times as long.

@@ -163,8 +163,6 @@ pub(super) struct Io<'a> {
     pub(super) held: &'a mut VecDeque<Held>,
     pub(super) responder: &'a mut Responder,
     pub(super) gathered: &'a Mutex<Gathered>,
-    /// So many connections have a turn behind it.
-    pub(super) behind: usize,
     /// The connection's place.
     pub(super) i: usize,
 }
@@ -388,8 +386,8 @@ fn send(
         return Ok(false);
     }
     let goes_on = !matches!(web.phase, Phase::Closing | Phase::Streaming | Phase::Waiting);
-    let others = (io.behind, io.responder.has_rendered());
-    if !(goes_on && c.gather(io.i, io.gathered, others, io.thread, io.out)) {
+    let long = io.responder.has_rendered();
+    if !(goes_on && c.gather(io.i, io.gathered, long, io.thread, io.out)) {
         let n = c.send(io.out)?;
         c.note_sent(io.stats, n, io.thread.cx.now);
     }

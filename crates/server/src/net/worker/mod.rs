@@ -308,14 +308,9 @@ impl Worker {
 
     /// Gives one connection its turn.
     fn serve(&mut self, i: usize, writable: bool) {
-        let gathered = self.gathered.lock();
-        let is_due = gathered.is_due(i, self.behind);
-        drop(gathered);
-        if is_due {
-            self.send_gathered();
-            if !self.conns.contains(i) {
-                return;
-            }
+        self.begin_turn(i, self.behind);
+        if !self.conns.contains(i) {
+            return;
         }
         let turn = self.turn(i, writable).unwrap_or(Turn::Close);
         self.follow(i, turn);

@@ -24,7 +24,7 @@ impl Worker {
         let Self { conns, thread, shared, input, out, paused, timers, inbox, gated, held, .. } =
             self;
         let crowded = (!self.stops).then_some(&mut self.crowded);
-        let (gathered, behind) = (&*self.gathered, self.behind);
+        let gathered = &*self.gathered;
         let engine = &shared.engine;
         let stats = &inbox.worker.stats;
         let c = &mut *conns[i];
@@ -68,41 +68,19 @@ impl Worker {
         } else if !in_place {
             input[..left].copy_from_slice(&c.buf);
         }
-        let mut io = BatchIo {
-            engine,
-            stats,
-            thread,
-            out,
-            paused,
-            timers,
-            gated,
-            held,
-            crowded,
-            gathered,
-            behind,
-        };
+        let mut io =
+            BatchIo { engine, stats, thread, out, paused, timers, gated, held, crowded, gathered };
         let arrived = (!in_place).then(|| &input[..have]);
         io.answer(c, i, arrived, left)
     }
 
     fn turn_web(&mut self, i: usize) -> io::Result<Turn> {
-        let Self { conns, thread, shared, input, out, inbox, gated, held, behind, .. } = self;
-        let (gathered, behind) = (&*self.gathered, *behind);
+        let Self { conns, thread, shared, input, out, inbox, gated, held, .. } = self;
+        let gathered = &*self.gathered;
         let stats = &inbox.worker.stats;
         let responder = self.web.get_or_insert_with(|| Responder::new(shared, thread));
-        let mut io = web::Io {
-            shared,
-            stats,
-            thread,
-            input,
-            out,
-            gated,
-            held,
-            responder,
-            gathered,
-            behind,
-            i,
-        };
+        let mut io =
+            web::Io { shared, stats, thread, input, out, gated, held, responder, gathered, i };
         web::turn(&mut io, &mut conns[i])
     }
 
@@ -200,16 +178,13 @@ impl Worker {
             self.thread.prefetch(&self.shared.engine, ahead.iter().map(|h| (h.db, h.hash)));
         }
         for (k, h) in ahead.iter().enumerate() {
-            let behind = self.behind + ahead.len() - k - 1;
-            if self.gathered.lock().is_due(h.i, behind) {
-                self.send_gathered();
-            }
+            self.begin_turn(h.i, self.behind + ahead.len() - k - 1);
             let Self {
                 conns, thread, shared, small, out, paused, timers, inbox, gated, held, ..
             } = self;
             let (engine, stats) = (&shared.engine, &inbox.worker.stats);
             let crowded = (!self.stops).then_some(&mut self.crowded);
-            let (gathered, behind) = (&*self.gathered, behind);
+            let gathered = &*self.gathered;
             let mut io = BatchIo {
                 engine,
                 stats,
@@ -221,7 +196,6 @@ impl Worker {
                 held,
                 crowded,
                 gathered,
-                behind,
             };
             let Some(c) = conns.get_mut(h.i) else { continue };
             let arrived = &small[k * SMALL..k * SMALL + h.n];

@@ -23,6 +23,15 @@ const PUSH_TURNS: usize = 8;
 const PUSH_BYTES: usize = 4 << 20;
 
 impl Worker {
+    /// Connection `i` has a turn now, and `behind` others behind it: sends the gathered answers if they must not wait any
+    /// longer.
+    pub(super) fn begin_turn(&mut self, i: usize, behind: usize) {
+        let is_due = self.gathered.lock().begin_turn(i, behind);
+        if is_due {
+            self.send_gathered();
+        }
+    }
+
     /// Sends the gathered answers.
     pub(super) fn send_gathered(&mut self) {
         let gathered = Arc::clone(&self.gathered);
