@@ -56,7 +56,7 @@ pub struct Route {
     pub action: Action,
     /// The status of what the template makes.
     pub status: u16,
-    /// The type of what the template makes; empty: by the template's name.
+    /// The type of what the template makes.
     pub content_type: String,
     /// Whether pages may be kept.
     pub caches: bool,
@@ -241,6 +241,12 @@ fn pick(routes: &[Arc<Route>], method: Method, others: &mut Vec<Method>) -> Opti
     found
 }
 
+/// The type of what a template makes, by its name.
+#[must_use]
+pub fn template_type(name: &str) -> &'static str {
+    http1::mime::of(name.strip_suffix(".j2").unwrap_or(name))
+}
+
 fn route(line: &str) -> Result<Route, String> {
     let mut words = line.split_whitespace();
     let (Some(method), Some(pattern), Some(action)) = (words.next(), words.next(), words.next())
@@ -290,6 +296,8 @@ fn route(line: &str) -> Result<Route, String> {
         return Err("only a function has keys, a user and a token".into());
     } else if !method.is_safe() {
         return Err("only a function can change something: write call:NAME".into());
+    } else if route.content_type.is_empty() {
+        route.content_type = template_type(action).to_owned();
     }
     Ok(route)
 }

@@ -200,16 +200,25 @@ impl Page<'_, '_> {
         })
     }
 
+    /// Runs a command, whose time counts as the page's.
+    fn run(&mut self, words: Vec<Vec<u8>>) -> Made<Vec<u8>> {
+        let reply = self.store.read(words).map_err(|why| Error::new(Kind::Host, why))?;
+        if self.overdue() {
+            return Err(Error::new(Kind::Limit, "the page takes too long"));
+        }
+        Ok(reply)
+    }
+
     /// The reply of a command, or what it was when it was called last.
-    fn read(&mut self, words: Vec<Vec<u8>>) -> Result<Vec<u8>, String> {
+    fn read(&mut self, words: Vec<Vec<u8>>) -> Made<Vec<u8>> {
         let long = words.iter().map(|word| word.len() + 4).sum::<usize>() > COMMAND_MAX;
         let making = self.within.as_ref().map_or(&self.parts, |within| &within.parts);
         let Some(common) = self.asked.common.filter(|_| !long && !self.varies) else {
-            return self.store.read(words);
+            return self.run(words);
         };
         // What a part reads is noted for it.
         if making.is_within() || self.depends.len() >= DEPENDENCIES_MAX {
-            return self.store.read(words);
+            return self.run(words);
         }
         self.begin_key(common, b'r');
         for word in &words {
@@ -227,7 +236,7 @@ impl Page<'_, '_> {
         common: Common<'_>,
         key: &[u8],
         words: Vec<Vec<u8>>,
-    ) -> Result<Vec<u8>, String> {
+    ) -> Made<Vec<u8>> {
         let hash = hash64(key);
         if let Some(found) = common.fragments.get(hash, key)
             && let What::Reply(reply) = &found.what
@@ -236,9 +245,9 @@ impl Page<'_, '_> {
             self.depends.extend_from_slice(&found.depends);
             return Ok(reply.clone());
         }
-        let Some(own) = self.store.begin_fragment(hash) else { return self.store.read(words) };
+        let Some(own) = self.store.begin_fragment(hash) else { return self.run(words) };
         self.depends.push(own);
-        let reply = self.store.read(words);
+        let reply = self.run(words);
         let deadline_ms = self.store.end_fragment();
         if let (Ok(reply), Some(deadline_ms)) = (&reply, deadline_ms)
             && reply.len() <= REPLY_MAX
@@ -329,7 +338,7 @@ impl<'t> Host<'t> for Page<'_, '_> {
                 words.add(value, meter)?;
             }
         }
-        let reply = self.read(words.take()).map_err(|why| Error::new(Kind::Host, why))?;
+        let reply = self.read(words.take())?;
         meter.steps(reply.len() as u64 / REPLY_STEP)?;
         meter.bytes(reply.len())?;
         of_reply(reply, meter)
@@ -479,7 +488,8 @@ pub(crate) fn render(
 ) -> Result<Rendered, String> {
     let (varies, has_token, blocks) = (false, false, Blocks::default());
     let parts = Making::new(asked.earlier);
-    let (within, depends, kept, key) = (None, Vec::new(), 0, Vec::new());
+    let (within, kept) = (None, 0);
+    let (depends, key) = (Vec::with_capacity(16), Vec::with_capacity(128));
     let mut page =
         Page { asked, store, parts, within, depends, kept, key, varies, has_token, blocks };
     let made = engine.render(name, &mut page, Limits::default());

@@ -140,7 +140,9 @@ pub(crate) struct Words {
 impl Words {
     /// The command with this name.
     pub(crate) fn of(name: &str) -> Self {
-        Self { words: vec![name.as_bytes().to_vec()], left: ARGUMENTS_MAX }
+        let mut words = Vec::with_capacity(4);
+        words.push(name.as_bytes().to_vec());
+        Self { words, left: ARGUMENTS_MAX }
     }
 
     /// The name and the arguments.

@@ -19,7 +19,7 @@ pub(crate) fn same<'t>(a: &Value<'t>, b: &Value<'t>) -> Option<bool> {
             (Object::Loop(a), Object::Loop(b)) => Rc::ptr_eq(a, b),
             (Object::Macro(a), Object::Macro(b)) => Rc::ptr_eq(a, b),
             (Object::Module(a), Object::Module(b)) => Rc::ptr_eq(a, b),
-            (Object::Function(a), Object::Function(b)) => a.0 == b.0,
+            (Object::Function(a), Object::Function(b)) => a.text == b.text,
             _ => false,
         }),
         (Value::List(_) | Value::Map(_) | Value::Object(_), _)

@@ -12,7 +12,7 @@ pub trait Host<'t> {
     fn global(&mut self, name: &str) -> Option<Value<'t>>;
 
     /// Calls one of the functions that the engine was made with. What the call makes is paid for at the meter,
-    /// before it is made.
+    /// before it is made. A function that may take long compares the time with the bound itself.
     ///
     /// # Errors
     /// The function has failed.
@@ -53,7 +53,7 @@ pub trait Host<'t> {
     /// The part of this kind that has begun ends with the page so far.
     fn end_part(&mut self, _kind: PartKind, _out: &str) {}
 
-    /// Whether the page has taken too long. It is asked behind every call, and every few thousand steps.
+    /// Whether the page has taken too long. It is asked every few thousand steps.
     fn overdue(&mut self) -> bool {
         false
     }

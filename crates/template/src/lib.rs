@@ -33,7 +33,7 @@ mod unescape;
 pub mod value;
 mod vm;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 pub use builtin::{Arguments, of_json};
 pub use error::{Error, Kind, Place, Result};
@@ -49,7 +49,6 @@ use compile::{Names, Template};
 pub struct Engine {
     names: Names,
     templates: HashMap<String, Template>,
-    functions: HashSet<String>,
     escape: fn(&str) -> Escape,
 }
 
@@ -58,10 +57,9 @@ impl Engine {
     /// template's name how its values are escaped.
     #[must_use]
     pub fn new(functions: &[&str], escape: fn(&str) -> Escape) -> Self {
-        let mut names = Names::default();
+        let mut names = Names::new(functions);
         names.number("caller");
-        let functions = functions.iter().map(|name| (*name).to_owned()).collect();
-        Self { names, templates: HashMap::new(), functions, escape }
+        Self { names, templates: HashMap::new(), escape }
     }
 
     /// Adds a template, or replaces it.
@@ -102,9 +100,5 @@ impl Engine {
 
     fn escape(&self, name: &str) -> Escape {
         (self.escape)(name)
-    }
-
-    fn is_function(&self, name: &str) -> bool {
-        builtin::Function::of(name).is_some() || self.functions.contains(name)
     }
 }

@@ -138,7 +138,7 @@ pub(crate) fn repr(
         }
         Value::Object(Object::Module(of)) => display(&of.text, out, meter)?,
         Value::Object(Object::Function(name)) => {
-            write!(out, "<function {}>", name.0).expect("a string takes all");
+            write!(out, "<function {}>", name.text).expect("a string takes all");
         }
     }
     Ok(())
@@ -263,7 +263,7 @@ impl Writer<'_> {
                 }
                 self.close(']', list.is_empty())?;
             }
-            Value::Object(Object::Function(name)) => self.text(&name.0)?,
+            Value::Object(Object::Function(name)) => self.text(&name.text)?,
             Value::Map(_) | Value::Object(_) => {
                 let pairs = value.pairs(self.meter)?.unwrap_or_default();
                 self.open('{');

@@ -9,6 +9,7 @@ use engine::{Session, Thread, log};
 use http1::conditional::date;
 use http1::response::{begin, end, field, length};
 use http1::{Bad, Head, Method};
+use pages::routes::template_type;
 use pages::template::params;
 use pages::{Action, Dependency, Found, Page, Route, Site};
 use resp::Out;
@@ -18,7 +19,7 @@ use super::counts::{Answered, FILES, NONE, REFUSED, Rows, SAMPLE};
 use super::guard::Guard;
 use super::live::Live;
 use super::origin::{Origin, Peer};
-use super::parts::{Fresh, Sent, Way, type_of};
+use super::parts::{Fresh, Sent, Way};
 use super::render::How;
 use super::streaming::Streaming;
 use super::{call, keys};
@@ -285,7 +286,7 @@ impl Responder {
                 Err(status) => self.error(shared, thread, head, way, status, out),
                 Ok(made) => {
                     let body = made.rendered.body;
-                    let (status, content_type) = (answer.status, type_of(&name));
+                    let (status, content_type) = (answer.status, template_type(&name));
                     answer.headers.extend(made.headers);
                     let (headers, secret) = (&answer.headers, made.rendered.has_token);
                     self.send(

@@ -30,8 +30,3 @@ pub(super) struct Fresh<'a> {
     /// It contains a secret, whose bytes could be guessed by the sizes of compressed bodies.
     pub(super) secret: bool,
 }
-
-/// The type of what a template makes.
-pub(super) fn type_of(name: &str) -> &'static str {
-    http1::mime::of(name.strip_suffix(".j2").unwrap_or(name))
-}

@@ -16,7 +16,7 @@ use resp::Out;
 
 use super::answer::{Responder, is_current, is_valid};
 use super::guard::Guard;
-use super::parts::{Fresh, Way, type_of};
+use super::parts::{Fresh, Way};
 use super::store::EngineStore;
 use crate::Shared;
 
@@ -63,14 +63,6 @@ pub(super) struct How<'a> {
 /// The page of a route: its template, its parameters, and the number of the user's rules.
 type Of<'a> = (&'a Route, &'a str, &'a [(String, String)], u64);
 
-/// The type of what a route answers with.
-fn content_type<'r>(route: &'r Route, name: &str) -> &'r str {
-    match route.content_type.as_str() {
-        "" => type_of(name),
-        own => own,
-    }
-}
-
 impl Responder {
     /// Renders the template of a route, and keeps the page if it may be kept. `earlier` is the page before it.
     pub(super) fn page(
@@ -89,12 +81,12 @@ impl Responder {
         let how = How { live: true, earlier, rules: rules_of, started: self.started };
         match self.render(shared, thread, head, (name, params, None), how) {
             Ok(made) if made.keeps => {
-                let page = self.keep(shared, head, (route, name, rules), made);
+                let page = self.keep(shared, head, (route, rules), made);
                 self.send_page(shared, head, way, &page, false, out);
             }
             Ok(Made { rendered, headers, .. }) => {
                 let (status, body, secret) = (route.status, rendered.body, rendered.has_token);
-                let content_type = content_type(route, name);
+                let content_type = &route.content_type;
                 let fresh = Fresh { status, content_type, headers: &headers, body, secret };
                 self.send(shared, head, way, fresh, out);
             }
@@ -107,10 +99,10 @@ impl Responder {
         &self,
         shared: &Shared,
         head: &Head<'_>,
-        (route, name, rules): (&Route, &str, u64),
+        (route, rules): (&Route, u64),
         made: Made,
     ) -> Arc<Page> {
-        let content_type = content_type(route, name);
+        let content_type = &route.content_type;
         let Made { rendered, version, deadline_ms, .. } = made;
         let (status, body) = (route.status, rendered.body);
         let mut common = Vec::with_capacity(224);
@@ -169,7 +161,7 @@ impl Responder {
         let (version, deadline_ms) = (made.version, made.deadline_ms);
         let (blocks, varies) = (Arc::clone(&made.rendered.blocks), made.rendered.varies);
         if made.keeps && route.caches {
-            self.keep(shared, head, (&route, name, rules), made);
+            self.keep(shared, head, (&route, rules), made);
         }
         Ok((Shown { blocks, version, made_by, deadline_ms }, varies))
     }

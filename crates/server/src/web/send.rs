@@ -9,11 +9,12 @@ use http1::conditional::{Part, is_unchanged, part};
 use http1::response::{begin, end, field, length, reason};
 use http1::{Accepts, Coding, Head, Method};
 use pages::content::gzip_once;
+use pages::routes::template_type;
 use pages::{Content, File, Page};
 use resp::Out;
 
 use super::answer::Responder;
-use super::parts::{Fresh, Way, type_of};
+use super::parts::{Fresh, Way};
 use super::render::How;
 use crate::Shared;
 
@@ -247,7 +248,7 @@ impl Responder {
             (Some(made), _) => {
                 headers.extend(made.headers);
                 secret = made.rendered.has_token;
-                (type_of(&name), made.rendered.body)
+                (template_type(&name), made.rendered.body)
             }
             (None, Some(file)) => (file.content_type, file.body().to_vec()),
             (None, None) => {

@@ -4,11 +4,11 @@ mod expr;
 mod part;
 mod stmt;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::ast::{Compare, Math};
-use crate::builtin::{Filter, Test};
+use crate::builtin::{Filter, Function, Test};
 use crate::error::{Error, Place, Result};
 use crate::part::PartKind;
 
@@ -16,11 +16,16 @@ use crate::part::PartKind;
 pub(crate) type Name = u32;
 
 /// A name, where a reference to it is small.
-pub struct Word(pub(crate) Box<str>);
+pub struct Word {
+    pub(crate) text: Box<str>,
+    /// Without a variable of this name it is a function's.
+    pub(crate) is_function: bool,
+}
 
 /// The names of an engine.
-#[derive(Default)]
 pub(crate) struct Names {
+    /// Those of the host's functions.
+    functions: HashSet<Box<str>>,
     numbers: HashMap<Box<str>, Name>,
     texts: Vec<Word>,
     /// How many parts of templates there are.
@@ -28,6 +33,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// Those of the host's functions alone.
+    pub(crate) fn new(functions: &[&str]) -> Self {
+        let functions = functions.iter().map(|name| Box::from(*name)).collect();
+        Self { functions, numbers: HashMap::new(), texts: Vec::new(), parts: 0 }
+    }
+
     /// The number of a name.
     pub(crate) fn number(&mut self, name: &str) -> Name {
         if let Some(number) = self.numbers.get(name) {
@@ -35,7 +46,8 @@ impl Names {
         }
         let number = self.texts.len() as Name;
         self.numbers.insert(name.into(), number);
-        self.texts.push(Word(name.into()));
+        let is_function = Function::of(name).is_some() || self.functions.contains(name);
+        self.texts.push(Word { text: name.into(), is_function });
         number
     }
 
@@ -46,7 +58,7 @@ impl Names {
 
     /// The name.
     pub(crate) fn text(&self, name: Name) -> &str {
-        &self.texts[name as usize].0
+        &self.texts[name as usize].text
     }
 
     /// The name, where a reference to it is small.

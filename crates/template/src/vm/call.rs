@@ -44,13 +44,7 @@ impl<'t> Machine<'t, '_> {
             Callee::Test(test) => builtin::test(*test, &self.env, args).map(Value::Bool),
             Callee::Function(name) => match Function::of(name) {
                 Some(function) => builtin::function(function, &self.env, args),
-                None => {
-                    let value = self.host.call(name, args, &self.env.meter);
-                    if self.host.overdue() {
-                        return Err(Error::new(Kind::Limit, "the page takes too long"));
-                    }
-                    value
-                }
+                None => self.host.call(name, args, &self.env.meter),
             },
         }
     }
@@ -99,14 +93,14 @@ impl<'t> Machine<'t, '_> {
             _ => {}
         }
         match self.lookup(name) {
-            Value::Object(Object::Function(name)) if *name.0 == *live::LIVE => {
+            Value::Object(Object::Function(name)) if *name.text == *live::LIVE => {
                 let of = self.collect(code, args);
                 let value = self.live(of)?;
                 self.push(value);
                 Ok(())
             }
             Value::Object(Object::Function(name)) => {
-                self.call_out(&Callee::Function(&name.0), code, args)
+                self.call_out(&Callee::Function(&name.text), code, args)
             }
             Value::Undefined if self.frames.load(name).is_none() => {
                 Err(Error::new(Kind::Unknown, format!("there is no function `{text}`")))
@@ -166,9 +160,9 @@ impl<'t> Machine<'t, '_> {
                 let called = Rc::clone(called);
                 self.call_macro(&called, &of)
             }
-            Value::Object(Object::Function(name)) if *name.0 == *live::LIVE => self.live(of),
+            Value::Object(Object::Function(name)) if *name.text == *live::LIVE => self.live(of),
             Value::Object(Object::Function(name)) => {
-                self.call_with(&Callee::Function(&name.0), &collected(&of))
+                self.call_with(&Callee::Function(&name.text), &collected(&of))
             }
             _ => Err(operation(format!("{} cannot be called", callee.kind().name()))),
         }
@@ -288,10 +282,14 @@ impl<'t> Machine<'t, '_> {
         };
         match value {
             Some(value) => value,
-            None if self.engine.is_function(text) => {
-                Value::Object(Object::Function(self.engine.names.word(name)))
+            None => {
+                let word = self.engine.names.word(name);
+                if word.is_function {
+                    Value::Object(Object::Function(word))
+                } else {
+                    Value::Undefined
+                }
             }
-            None => Value::Undefined,
         }
     }
 

@@ -97,7 +97,7 @@ pub(crate) fn render<'t>(
         checked: 0,
         turn: None,
         whole_loop: None,
-        part_key: Vec::new(),
+        part_key: Vec::with_capacity(128),
     };
     machine.run(&template.main, 0)?;
     Ok(machine.out)
