@@ -13,7 +13,7 @@ use crate::attention::Attention;
 use crate::dispatch::lookup;
 use crate::engine::Engine;
 use crate::exec::Limits;
-use crate::pubsub::{ChannelKind, deliver};
+use crate::pubsub::deliver_own;
 use crate::session::Session;
 use crate::thread::Thread;
 
@@ -131,11 +131,7 @@ impl Thread {
         if self.worker.lane.is_in_unit() {
             return self.announces.push((channel.to_vec(), message.to_vec()));
         }
-        let mut owned = [b"publish".to_vec(), channel.to_vec(), message.to_vec()];
-        let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();
-        let mut args = Args::new(&[], &spans, &mut owned);
-        let hash = stdx::hash::hash64(channel);
-        deliver(engine, &mut self.pubsub, ChannelKind::Channel, hash, &mut args);
+        deliver_own(engine, &mut self.pubsub, channel, message);
         self.pubsub.post(engine);
     }
 }

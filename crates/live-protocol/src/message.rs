@@ -96,7 +96,7 @@ impl Publication {
     /// The Protobuf form, in which it is kept and sent to other servers: without its offset.
     #[must_use]
     pub fn to_protobuf(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(self.data.len() + 96);
         Writer::message(&mut out, Form::Protobuf, |w| self.write(w));
         out
     }
@@ -435,6 +435,16 @@ pub enum Push<'a> {
 }
 
 impl Push<'_> {
+    /// Bytes of the application's data in it.
+    #[must_use]
+    pub fn data_len(&self) -> usize {
+        match self {
+            Self::Publication(publication) => publication.data.len(),
+            Self::Message(data) => data.len(),
+            _ => 0,
+        }
+    }
+
     fn write(&self, channel: Channel<'_>, w: &mut Writer<'_>) {
         match channel {
             Channel::Name(name) => w.text(2, "channel", name),

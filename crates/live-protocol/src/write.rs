@@ -164,7 +164,10 @@ impl<'a> Writer<'a> {
         let len = self.out.len() - at - 1;
         let mut digits = [0; 10];
         let n = varint_into(&mut digits, len as u64);
-        self.out.splice(at..=at, digits[..n].iter().copied());
+        match self.out.get_mut(at) {
+            Some(free) if n == 1 => *free = digits[0],
+            _ => drop(self.out.splice(at..=at, digits[..n].iter().copied())),
+        }
     }
 
     /// Messages.

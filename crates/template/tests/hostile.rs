@@ -5,7 +5,6 @@ use template::{Arguments, Engine, Error, Escape, Host, Kind, Limits, Meter, Resu
 /// A host whose function answers with a text of a mebibyte, and that counts.
 #[derive(Default)]
 struct Big {
-    calls: usize,
     looks: usize,
     late: bool,
 }
@@ -16,7 +15,6 @@ impl<'t> Host<'t> for Big {
     }
 
     fn call(&mut self, _: &str, _: &Arguments<'_, 't>, meter: &Meter) -> Result<Value<'t>> {
-        self.calls += 1;
         meter.bytes(1 << 20)?;
         Ok(Value::from("x".repeat(1 << 20)))
     }
@@ -232,9 +230,6 @@ fn the_clock_ends_a_page() {
     let text = "{% for a in range(90000) %}{% endfor %}";
     let e = render_with(text, &mut host).expect_err("an error");
     assert!(e.to_string().contains("takes too long"), "{e}");
-    let mut host = Big { late: true, ..Big::default() };
-    let e = render_with("{% for a in range(9) %}{{ big() }}{% endfor %}", &mut host);
-    assert!(e.is_err() && host.calls == 4, "{} calls", host.calls);
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub(crate) use ::pubsub::Payload;
 pub use ::pubsub::{Backlog, ChannelKind, Hub, Inbox, Ready};
 pub use ::pubsub::{Name, Tapped, Wanted};
 pub use deliver::deliver;
+pub(crate) use deliver::deliver_own;
 pub(crate) use notify::notify;
 
 use crate::engine::{Engine, Worker};

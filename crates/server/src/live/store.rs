@@ -133,12 +133,12 @@ fn fold(digits: &[u8]) -> u8 {
 
 impl Store<'_> {
     fn key(&self, kind: &str, channel: &str) -> String {
-        format!("{}.{kind}.{channel}", self.prefix)
+        [self.prefix, ".", kind, ".", channel].concat()
     }
 
     /// The PUB/SUB channel of a channel.
     pub(super) fn tap_of(prefix: &str, channel: &str) -> String {
-        format!("{prefix}.client.{channel}")
+        [prefix, ".client.", channel].concat()
     }
 
     fn atomically<R>(
@@ -178,12 +178,12 @@ impl Store<'_> {
     ) -> Result<(Place, bool), String> {
         let tap = Self::tap_of(self.prefix, channel);
         let bytes = publication.to_protobuf();
+        if keep.size == 0 && keep.idempotency_key.is_empty() {
+            self.thread.publish_in_order(self.engine, tap.as_bytes(), &bytes);
+            return Ok((Place::default(), false));
+        }
         let result = self.key(&format!("result.{channel}"), &keep.idempotency_key);
         if keep.size == 0 {
-            if keep.idempotency_key.is_empty() {
-                self.thread.publish_in_order(self.engine, tap.as_bytes(), &bytes);
-                return Ok((Place::default(), false));
-            }
             return self.atomically(&[&result], true, |steps| {
                 if let Some(place) = repeated(steps, &result)? {
                     return Ok((place, true));

@@ -8,6 +8,9 @@ use live_protocol::{Channel as Named, Publication, Push, delta};
 use super::channel::{Latest, Subscriber};
 use super::wire::Wire;
 
+/// Bytes of a push besides its channel's name and its data: more is made room for as it comes.
+const ROOM: usize = 96;
+
 /// How a subscriber gets the data of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -36,7 +39,8 @@ impl<'a> Encoded<'a> {
         let kind = (to.wire, to.compact, shape);
         let at = self.made.iter().position(|(made, _)| *made == kind).unwrap_or_else(|| {
             let named = if to.compact { Named::Id(self.number) } else { Named::Name(self.channel) };
-            let (mut message, mut framed) = (Vec::new(), Vec::new());
+            let room = self.channel.len() + push.data_len() + ROOM;
+            let (mut message, mut framed) = (Vec::with_capacity(room), Vec::with_capacity(room));
             push.encode(named, to.wire.form, to.wire.is_unidirectional(), &mut message);
             to.wire.frame(&message, &mut framed);
             self.made.push((kind, framed));
