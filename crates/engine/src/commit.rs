@@ -25,6 +25,14 @@ pub struct Own<'a> {
     pub args: &'a Args<'a>,
 }
 
+/// See [`Thread::changes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Changes {
+    /// [`Lane::acted`].
+    pub lane: u64,
+    dirty: u64,
+}
+
 /// Turns a command's effects into their consequences, while its shards are still locked: the one place
 /// for journal, replication, events, waiters and invalidations as they come.
 #[inline(always)]
@@ -138,6 +146,16 @@ impl Thread {
     /// The highest sequence number that a client's command on this thread has caused.
     pub fn last_written(&self) -> u64 {
         self.worker.lane.acted()
+    }
+
+    /// What clients' commands have changed on this thread so far. Without a reader of the stream no change has a number:
+    /// then [`Counters::dirty`](store::Counters) tells.
+    #[inline]
+    pub fn changes(&self) -> Changes {
+        Changes {
+            lane: self.worker.lane.acted(),
+            dirty: self.collected_dirty + self.cx.counters.dirty,
+        }
     }
 
     /// Ends a unit. With the outermost one, the messages that tell of its changes are published: who receives one

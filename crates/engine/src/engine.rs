@@ -416,8 +416,8 @@ impl Engine {
         let slow = c.int(Id::SlowlogLogSlowerThan);
         let fine = (0..1000).contains(&slow) || c.int(Id::LatencyMonitorThreshold) > 0;
         self.attention.set(Attention::TIMING, fine);
-        self.follow_good_replicas();
         self.follow_acks();
+        self.follow_good_replicas();
         self.replication.resize_backlog(c.bytes(Id::ReplBacklogSize) as usize);
         self.durability.config_changed(self);
         c.with_bytes(Id::Requirepass, |password| self.acl.follow_requirepass(password));

@@ -143,6 +143,8 @@ pub struct Thread {
     pub on_wait: Option<OnWait>,
     /// A command of the present batch tells of data: see [`crate::acks`].
     shows_data: bool,
+    /// Changes that were moved out of the context's counters.
+    pub(crate) collected_dirty: u64,
     /// `maxmemory-clients` may have changed: all clients are to be counted.
     pub(crate) recount_clients: bool,
 }
@@ -195,6 +197,7 @@ impl Thread {
             awaits: None,
             on_wait: None,
             shows_data: false,
+            collected_dirty: 0,
             recount_clients: false,
         };
         if let Some(solo) = engine.solo.lock().take() {
@@ -327,6 +330,7 @@ impl Thread {
         bump(&s.evicted_keys, c.evicted_keys);
         bump(&s.expired_time_cap_reached, c.expired_time_cap_reached);
         bump(&s.dirty, c.dirty);
+        self.collected_dirty += c.dirty;
     }
 
     /// Executes the commands at the start of `input` and appends their replies to `out`.

@@ -42,9 +42,11 @@ impl Inner {
         Some((String::from_utf8(host.to_vec()).ok()?, port))
     }
 
-    /// Until when this server answers: what its replicas and its Sentinels allow.
-    pub(super) fn follow_lease(&mut self, engine: &Engine, now: u64) {
+    /// Until when this server answers: what its replicas and its Sentinels allow. Returns whether the Sentinels, if
+    /// their lease is asked for, allow anything now.
+    pub(super) fn follow_lease(&mut self, engine: &Engine, now: u64) -> bool {
         let mut until = u64::MAX;
+        let mut is_seen = true;
         if self.needed > 0 {
             let hold_off = hold_off_ms(self.window_ms(engine));
             for (key, _) in self.set.members() {
@@ -57,7 +59,9 @@ impl Inner {
             }
         }
         if self.lease_ms > 0 {
-            until = until.min(self.sentinels_lease(engine, now));
+            let lease = self.sentinels_lease(engine, now);
+            is_seen = lease > now;
+            until = until.min(lease);
             let unknown = self.set.members().any(|(key, _)| key == UNKNOWN);
             // Sentinels that have just promoted it are to see that.
             let lapsed = self.lapsed.is_some() && self.had_lease;
@@ -68,6 +72,7 @@ impl Inner {
             });
         }
         engine.replication.acks.set_lease(until.saturating_mul(1_000_000));
+        is_seen
     }
 
     fn sentinels_lease(&mut self, engine: &Engine, now: u64) -> u64 {

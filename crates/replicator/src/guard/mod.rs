@@ -255,10 +255,11 @@ impl Guard {
             inner.let_out(engine, now);
             inner.say(engine, now, alone);
         }
-        inner.follow_lease(engine, now);
+        let is_seen = inner.follow_lease(engine, now);
         let safe = inner.set.safe().filter(|_| inner.needed > 0);
-        let stuck =
+        let lacks_replicas =
             inner.needed > 0 && (safe.is_none() || inner.set.members().any(|(_, leaving)| leaving));
+        let stuck = !is_seen || lacks_replicas;
         inner.stuck_ms = if stuck { Some(inner.stuck_ms.unwrap_or(now)) } else { None };
         let stalled = inner.stuck_ms.is_some_and(|since| now - since > STALLED_MS);
         drop(inner);
@@ -278,6 +279,7 @@ impl Guard {
                 return None;
             }
             if needed == 0 {
+                engine.replication.state().mark(None);
                 engine.replication.acks.acknowledged(u64::MAX - 1);
                 return Some(0);
             }

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::acks::Acks;
+use engine::commit::Changes;
 use engine::journal::Gate;
 use engine::{Batch, Next, PausedKill, Thread};
 use parking_lot::Mutex;
@@ -47,8 +48,8 @@ pub(super) struct BatchIo<'a> {
 
 /// What is known of a connection's turn before its input runs.
 struct Begun {
-    /// [`engine::journal::Lane::acted`] then.
-    acted: u64,
+    /// What the thread had changed then.
+    changes: Changes,
     /// The term of acknowledgements then.
     term: u64,
     /// Monotonic nanoseconds.
@@ -66,9 +67,9 @@ impl BatchIo<'_> {
         left: usize,
     ) -> io::Result<Turn> {
         let engine = self.engine;
-        let acted = self.thread.worker().lane.acted();
+        let changes = self.thread.changes();
         let (term, mono) = (engine.replication.acks.term(), self.thread.mono());
-        let begun = Begun { acted, term, mono };
+        let begun = Begun { changes, term, mono };
         c.term = begun.term;
         let bytes = arrived.unwrap_or(&c.buf);
         let have = bytes.len();
@@ -171,9 +172,9 @@ impl BatchIo<'_> {
     #[inline(always)]
     fn gate(&mut self, c: &mut Conn, begun: &Begun, ends_scripts: impl Fn() -> bool) -> bool {
         let engine = self.engine;
-        let acts = self.thread.worker().lane.acted() != begun.acted;
+        let acts = self.thread.changes() != begun.changes;
         let shows = self.thread.take_shows_data();
-        match engine.journal.gate(&self.thread.worker().lane, begun.acted) {
+        match engine.journal.gate(&self.thread.worker().lane, begun.changes.lane) {
             Gate::Never => return false,
             _ if let Some(term) = term_to_hold(engine, begun.term, shows.then_some(acts)) => {
                 hold_output(engine, c, (term, acts), self.held);

@@ -36,7 +36,7 @@ pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Resu
     if c.readable && left < INPUT {
         have += receive(io, c, left)?;
     }
-    let acted = io.thread.worker().lane.acted();
+    let before = io.thread.changes();
     let term = io.shared.engine.replication.acks.term();
     let input = std::mem::take(io.input);
     let consumed = match web.stream() {
@@ -54,7 +54,7 @@ pub(super) fn turn(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Resu
     let full = c.buf.len() >= INPUT;
     *io.input = input;
     c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
-    if io.responder.outlets.appended(id) > 0 && !gate(io, c, acted, term) {
+    if io.responder.outlets.appended(id) > 0 && !gate(io, c, before, term) {
         return Ok(Turn::Close);
     }
     Ok(if full || c.hangup && !c.readable {

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use config::{Config, Id};
 use engine::Thread;
+use engine::commit::Changes;
 use engine::journal::Gate;
 use http1::{Bad, Body, Framing, Limits, Progress, head};
 use parking_lot::Mutex;
@@ -206,7 +207,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
         have += receive(io, c, left)?;
     }
     io.responder.peer = web.peer;
-    let acted = io.thread.worker().lane.acted();
+    let before = io.thread.changes();
     let term = io.shared.engine.replication.acks.term();
     io.out.clear();
     io.out.limit = 0;
@@ -228,7 +229,7 @@ fn turn_with(io: &mut Io<'_>, c: &mut Conn, web: &mut WebConn) -> io::Result<Tur
         _ => {}
     }
     c.session.client.query_bytes.store(c.buf.len() as u64, Relaxed);
-    if !send(io, c, web, (acted, term))? {
+    if !send(io, c, web, (before, term))? {
         return Ok(Turn::Close);
     }
     if web.phase == Phase::Streaming {
@@ -376,12 +377,12 @@ fn send(
     io: &mut Io<'_>,
     c: &mut Conn,
     web: &mut WebConn,
-    (acted, term): (u64, u64),
+    (before, term): (Changes, u64),
 ) -> io::Result<bool> {
     if io.out.is_empty() {
         return Ok(true);
     }
-    if !gate(io, c, acted, term) {
+    if !gate(io, c, before, term) {
         io.out.clear();
         return Ok(false);
     }
@@ -397,14 +398,14 @@ fn send(
     Ok(true)
 }
 
-/// Has the output of a turn wait until the journal, and replicas, have what it tells of. `acted` and `term` are of
+/// Has the output of a turn wait until the journal, and replicas, have what it tells of. `before` and `term` are of
 /// the beginning of the turn. Returns false when the connection must end without it.
-pub(super) fn gate(io: &mut Io<'_>, c: &mut Conn, acted: u64, term: u64) -> bool {
+pub(super) fn gate(io: &mut Io<'_>, c: &mut Conn, before: Changes, term: u64) -> bool {
     let (engine, thread) = (&io.shared.engine, &mut *io.thread);
     thread.send_mail(engine);
-    let acts = thread.worker().lane.acted() != acted;
+    let acts = thread.changes() != before;
     let shows = thread.take_shows_data();
-    match engine.journal.gate(&thread.worker().lane, acted) {
+    match engine.journal.gate(&thread.worker().lane, before.lane) {
         Gate::Never => return false,
         _ if let Some(term) = term_to_hold(engine, term, shows.then_some(acts)) => {
             hold_output(engine, c, (term, acts), io.held);
