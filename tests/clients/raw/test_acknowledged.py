@@ -11,7 +11,7 @@ import threading
 import unittest
 
 from harness.ports import free_port
-from harness.replication import Client
+from harness.replication import Client, Redis
 from harness.server import PATIENCE_S, Server, beyond_redis, encode, wait_until
 
 SOAK = os.path.join(os.path.dirname(__file__), "..", "..", "soak")
@@ -119,6 +119,23 @@ class Acknowledged(unittest.TestCase):
             self.assertEqual(c("PING"), b"PONG")
             replica.process.send_signal(signal.SIGCONT)
             wait_until(lambda: c("GET", "n") == b"1", "what was refused has not run")
+
+    def test_while_a_replica_is_silent_writes_are_refused_until_it_answers_again(self):
+        """Its connection stays, and it counts as one that is lost only much later: after a third of the window."""
+        options = (*OPTIONS, "--min-replicas-ack-window", "3600000", "--min-replicas-ack-timeout", "500")
+        replicas = {"Apus": lambda port: Server(*options, "--replicaof", f"127.0.0.1 {port}")}
+        if shutil.which("redis-server"):
+            replicas["Redis"] = lambda port: Redis("--replicaof", "127.0.0.1", port)
+        for name, start in replicas.items():
+            with self.subTest(replica=name), Server(*options) as primary, Client(primary.port) as c:
+                replica = self.enterContext(start(primary.port))
+                wait_until(lambda: c("SET", "k", "1") == b"OK", "it acknowledges")
+                self.stop(replica)
+                self.assertIn("UNCERTAIN", str(c("SET", "k", "2")))
+                wait_until(lambda: "NOREPLICAS" in str(c("SET", "k", "3")), "writes are refused")
+                replica.process.send_signal(signal.SIGCONT)
+                wait_until(lambda: c("SET", "k", "4") == b"OK", "writes run again: refused ones ask nothing of it")
+                self.assertEqual(c.info()["in_sync_replicas"], "1")
 
     def test_without_a_replica_nothing_is_acknowledged(self):
         with Server(*OPTIONS, "--min-replicas-ack-timeout", "100") as server, Client(server.port) as c:

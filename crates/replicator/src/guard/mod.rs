@@ -54,6 +54,8 @@ struct Inner {
     changed: bool,
     /// Since when nothing can be acknowledged.
     stuck_ms: Option<u64>,
+    /// The acknowledged offset, and when it was first seen.
+    moved: (i64, u64),
     lapsed: Option<Lapse>,
     /// Replicas have data that this server may have lost.
     yields: bool,
@@ -105,6 +107,7 @@ impl Default for Inner {
             said_ms: 0,
             changed: false,
             stuck_ms: None,
+            moved: (0, 0),
             lapsed: None,
             yields: false,
             had_lease: false,
@@ -261,7 +264,8 @@ impl Guard {
             inner.needed > 0 && (safe.is_none() || inner.set.members().any(|(_, leaving)| leaving));
         let stuck = !is_seen || lacks_replicas;
         inner.stuck_ms = if stuck { Some(inner.stuck_ms.unwrap_or(now)) } else { None };
-        let stalled = inner.stuck_ms.is_some_and(|since| now - since > STALLED_MS);
+        let stalled = inner.stuck_ms.is_some_and(|since| now - since > STALLED_MS)
+            || inner.needed > 0 && inner.is_unanswered(engine, now);
         drop(inner);
         stall(engine, stalled);
         if let Some(offset) = safe {
@@ -314,6 +318,7 @@ impl Guard {
         inner.sentinels = Some(Sentinels::new(expected, quorum, inner.lease_ms));
         (inner.term, inner.needed, inner.changed) = (term, needed, true);
         (inner.lapsed, inner.stuck_ms, inner.had_lease) = (None, None, false);
+        inner.moved = (offset, now);
     }
 }
 
@@ -324,6 +329,17 @@ fn stall(engine: &Engine, yes: bool) {
 }
 
 impl Inner {
+    /// Whether replicas that were there have left the requests of so long a time unanswered that a write has waited in vain,
+    /// and nothing was acknowledged meanwhile. The requests move the offset on, so that one answer ends it.
+    fn is_unanswered(&mut self, engine: &Engine, now: u64) -> bool {
+        let offset = self.set.acknowledged();
+        if self.moved.0 != offset {
+            self.moved = (offset, now);
+        }
+        let timeout = option(engine, Id::MinReplicasAckTimeout);
+        timeout > 0 && now.saturating_sub(self.moved.1) > timeout.max(STALLED_MS)
+    }
+
     /// A replica has come: another process that was at the same place has ended, and is not promoted any more.
     fn replace_former(&mut self, key: u64, place: &str) {
         let former = |(other, named): (&u64, &Named)| {
