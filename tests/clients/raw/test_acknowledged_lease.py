@@ -80,6 +80,19 @@ class Lease(unittest.TestCase):
             with Sentinels(server.port, count=1):
                 wait_until(lambda: fate(c("SET", "k", 1)) == "refused", "one of three does not do")
 
+    def test_config_set_changes_what_a_running_primary_waits_for(self):
+        with Server(*lease()) as server, Client(server.port) as c, Sentinels(server.port):
+            wait_until(lambda: c("SET", "k", 1) == b"OK", "the Sentinels see it")
+            c("CONFIG", "SET", "min-replicas-ack", 1)
+            # There is no replica.
+            wait_until(lambda: fate(c("SET", "k", 2)) == "refused", "writes wait for one")
+            c("CONFIG", "SET", "min-replicas-ack", 0)
+            wait_until(lambda: c("SET", "k", 3) == b"OK", "they do not any more")
+            c("CONFIG", "SET", "sentinel-lease-sentinels", 9)
+            wait_until(lambda: fate(c("SET", "k", 4)) == "refused", "three of nine do not do")
+            c("CONFIG", "SET", "sentinel-lease-ms", 0)
+            wait_until(lambda: c("SET", "k", 5) == b"OK", "there is no lease any more")
+
     def promote_behind_its_back(self, lease_ms, replica):
         """The Sentinels are cut off from the primary and promote the replica as soon as they may, and a client writes
         there. What a client of the old primary, who is cut off with it, reads and writes then."""

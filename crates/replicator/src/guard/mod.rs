@@ -64,6 +64,8 @@ struct Inner {
     /// This end of the Sentinels' connections.
     locals: HashMap<[u8; 8], String>,
     lease_ms: u64,
+    /// The [`options`] with which the term began.
+    options: [u64; 4],
     /// As a replica: its grant, and who else may hold one.
     grant: Grant,
     window_ms: u64,
@@ -114,6 +116,7 @@ impl Default for Inner {
             sentinels: None,
             locals: HashMap::new(),
             lease_ms: 0,
+            options: [0; 4],
             grant: Grant::new(1),
             window_ms: 1,
             others: Vec::new(),
@@ -130,6 +133,14 @@ fn now_ms(engine: &Engine) -> u64 {
 
 fn option(engine: &Engine, id: Id) -> u64 {
     engine.config.int(id).max(0) as u64
+}
+
+/// What a term is begun with: whether replicas are waited for, and the Sentinels' lease.
+fn options(engine: &Engine) -> [u64; 4] {
+    let [lease, sentinels, quorum] =
+        [Id::SentinelLeaseMs, Id::SentinelLeaseSentinels, Id::SentinelLeaseQuorum]
+            .map(|id| option(engine, id));
+    [option(engine, Id::MinReplicasAck).min(1), lease, sentinels, quorum]
 }
 
 /// Whether this server must hold a grant to be promoted.
@@ -238,6 +249,15 @@ impl Guard {
             self.begin(engine, thread, term, now);
         }
         let mut inner = self.inner.lock();
+        if inner.term == term && inner.are_options_changed(engine) {
+            // What waits is uncertain. The next look begins the new term.
+            acks.renew(true);
+            drop(inner);
+            // They may have been switched off meanwhile.
+            engine.follow_acks();
+            engine.wake_gated();
+            return Change::None;
+        }
         inner.hear(engine, now);
         if !Acks::waits_in(term) {
             inner.was_replica = true;
@@ -306,6 +326,7 @@ impl Guard {
             inner.named.insert(key, Named { id: Some(id), ..Named::default() });
         }
         inner.lease_ms = option(engine, Id::SentinelLeaseMs);
+        inner.options = options(engine);
         if !inner.was_replica && inner.lease_ms > 0 && needed > 0 {
             inner.set.expect(UNKNOWN, now);
             inner.named.insert(UNKNOWN, Named::default());
@@ -385,6 +406,18 @@ impl Inner {
 
     fn window_ms(&self, engine: &Engine) -> u64 {
         option(engine, Id::MinReplicasAckWindow)
+    }
+
+    /// Whether CONFIG SET asks for another guard than that of this term. The next term expects the
+    /// replicas that may hold a grant of this one.
+    fn are_options_changed(&mut self, engine: &Engine) -> bool {
+        if !engine.replication.acks.is_on() || self.options == options(engine) {
+            return false;
+        }
+        let members: Vec<u64> = self.set.members().map(|(key, _)| key).collect();
+        self.others = members.iter().filter_map(|key| self.named.get(key)?.id).collect();
+        self.was_replica |= !members.contains(&UNKNOWN);
+        true
     }
 
     /// Tells the replicas who is in sync, and asks them for a sign of life.
