@@ -112,13 +112,10 @@ impl Link {
                 return self.fail("Master replied with wrong +FULLRESYNC syntax.".into(), on);
             };
             on(Event::Log(Level::Notice, format!("Full resync from master: {id}:{offset}")));
-            let why = match self.settings.resume {
-                Some((id, next)) => format!(
-                    "A full copy is needed: MASTER does not go on from {id}:{next}, its log says why"
-                ),
-                None => format!("A full copy is needed: {}", self.settings.why_full),
-            };
-            on(Event::Log(Level::Notice, why));
+            // The first connection has said why there is a second one.
+            if self.settings.channel.is_none() {
+                on(Event::Log(Level::Notice, self.why_full()));
+            }
             (self.offset, self.applied) = (offset, offset);
             self.step = Step::Header;
             return on(Event::FullResync { id, offset });
@@ -129,6 +126,7 @@ impl Link {
         {
             let text = "PSYNC is not possible, initialize RDB channel.";
             on(Event::Log(Level::Notice, text.into()));
+            on(Event::Log(Level::Notice, self.why_full()));
             self.step = match channel {
                 Channel::Redis(_) => Step::Beside,
                 Channel::Valkey => Step::Idle,
@@ -166,6 +164,15 @@ impl Link {
         };
         on(Event::Refused);
         self.fail(text, on);
+    }
+
+    fn why_full(&self) -> String {
+        match self.settings.resume {
+            Some((id, next)) => format!(
+                "A full copy is needed: MASTER does not go on from {id}:{next}, its log says why"
+            ),
+            None => format!("A full copy is needed: {}", self.settings.why_full),
+        }
     }
 
     pub(super) fn header(&mut self, line: &[u8], on: &mut impl FnMut(Event<'_>)) {
