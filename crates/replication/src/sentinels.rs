@@ -203,6 +203,11 @@ impl Sentinels {
         self.known.retain(|s| s.run_id != run_id);
     }
 
+    /// The number of Sentinels whose hellos have arrived.
+    pub fn heard(&self) -> usize {
+        self.known.len()
+    }
+
     /// The number of Sentinels.
     pub fn count(&self) -> usize {
         self.known.len().max(self.expected)

@@ -38,6 +38,14 @@ class Reports(unittest.TestCase):
     def reasons(server):
         return [line[line.index("A full copy"):] for line in server.log if "A full copy is needed" in line]
 
+    def test_sentinels_heard_are_those_that_have_spoken(self):
+        lease = ("--sentinel-lease-ms", 1700, "--sentinel-lease-sentinels", 3, "--sentinel-lease-quorum", 2)
+        with Server(*QUICK, *lease) as server, Client(server.port) as c:
+            wait_until(lambda: "sentinels_heard" in c.info(), "it guards")
+            self.assertEqual(c.info()["sentinels_heard"], "0")
+            with Sentinels(server.port, count=2):
+                wait_until(lambda: c.info()["sentinels_heard"] == "2", "two speak")
+
 
 if __name__ == "__main__":
     unittest.main()

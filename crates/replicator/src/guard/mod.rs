@@ -470,7 +470,7 @@ impl Guard {
         for (_, leaves) in inner.set.members() {
             *(if leaves { &mut leaving } else { &mut present }) += 1;
         }
-        let sentinels = inner.sentinels.as_ref().map_or(0, Sentinels::count);
+        let sentinels = inner.sentinels.as_ref().map_or(0, Sentinels::heard);
         let lease = inner.lease_ms == 0
             || inner.lapsed.is_none()
                 && inner.sentinels.as_ref().is_some_and(|s| s.until_ms().is_some_and(|t| now < t));
