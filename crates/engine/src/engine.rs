@@ -3,7 +3,7 @@
 use std::sync::atomic::{
     AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed,
 };
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use config::{Config, Id};
@@ -148,6 +148,8 @@ pub struct Engine {
     pub topics: crate::topics::Topics,
     /// MIGRATE.
     pub migrations: Migrations,
+    /// The part that others see of the thread that executes a primary's stream: its counters, above all.
+    pub link_worker: OnceLock<Arc<Worker>>,
     /// Long commands beside the event loops.
     pub(crate) helpers: Arc<Helpers<Job, Worker>>,
     /// CLIENT PAUSE.
@@ -267,6 +269,7 @@ impl Engine {
             hotkeys: HotKeys::default(),
             topics: crate::topics::Topics::default(),
             migrations: Migrations::default(),
+            link_worker: OnceLock::new(),
             helpers: Arc::default(),
             pause: Pause::default(),
             config_gate: Mutex::new(()),
@@ -442,7 +445,7 @@ impl Engine {
         for count in [&syncs.full, &syncs.partial, &syncs.refused, &syncs.failed] {
             count.store(0, Relaxed);
         }
-        for w in self.workers.read().iter() {
+        for w in self.executing_workers() {
             w.stats.reset();
             w.costs.reset();
             w.top_keys.clear();

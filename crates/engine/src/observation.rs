@@ -90,9 +90,16 @@ impl Engine {
     /// Counters summed over all threads.
     pub fn totals(&self) -> Totals {
         let mut t = Totals::default();
-        self.each_worker(|w| w.stats.add_to(&mut t));
+        self.executing_workers().iter().for_each(|w| w.stats.add_to(&mut t));
         self.helpers.each_worker(|w| w.stats.add_to(&mut t));
         t
+    }
+
+    /// The threads that execute what they are sent: those with connections, and the one that follows a primary.
+    pub fn executing_workers(&self) -> Vec<Arc<Worker>> {
+        let mut workers = self.workers();
+        workers.extend(self.link_worker.get().cloned());
+        workers
     }
 
     /// Samples the rates; called a few times per second by one thread.

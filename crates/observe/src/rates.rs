@@ -20,6 +20,10 @@ pub struct Rates {
     pub input_bytes_per_sec: AtomicU64,
     /// Bytes sent.
     pub output_bytes_per_sec: AtomicU64,
+    /// Bytes received of a primary, and sent to replicas.
+    pub repl_input_bytes_per_sec: AtomicU64,
+    /// See there.
+    pub repl_output_bytes_per_sec: AtomicU64,
     /// Wake-ups of one event loop, on average.
     pub eventloop_cycles_per_sec: AtomicU64,
     /// Microseconds of one of them.
@@ -42,6 +46,10 @@ impl Rates {
             self.input_bytes_per_sec.store(rate(t.net_input_bytes, old.net_input_bytes), Relaxed);
             self.output_bytes_per_sec
                 .store(rate(t.net_output_bytes, old.net_output_bytes), Relaxed);
+            self.repl_input_bytes_per_sec
+                .store(rate(t.net_repl_input_bytes, old.net_repl_input_bytes), Relaxed);
+            self.repl_output_bytes_per_sec
+                .store(rate(t.net_repl_output_bytes, old.net_repl_output_bytes), Relaxed);
             let cycles = t.eventloop_cycles.saturating_sub(old.eventloop_cycles);
             // Of one loop, on average, so that the figure means the same with any number of them.
             let loops = threads.max(1) as u64;
@@ -63,6 +71,8 @@ impl Rates {
             &self.ops_per_sec,
             &self.input_bytes_per_sec,
             &self.output_bytes_per_sec,
+            &self.repl_input_bytes_per_sec,
+            &self.repl_output_bytes_per_sec,
             &self.eventloop_cycles_per_sec,
             &self.eventloop_duration_usec,
         ] {

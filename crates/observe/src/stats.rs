@@ -109,6 +109,10 @@ totals! {
         net_input_bytes,
         /// Bytes sent to clients.
         net_output_bytes,
+        /// Those of the received bytes that are a primary's copy and stream.
+        net_repl_input_bytes,
+        /// Those of the sent bytes that went to replicas.
+        net_repl_output_bytes,
         /// Batches of input, each answered with one write.
         batches,
         /// Reads from sockets.

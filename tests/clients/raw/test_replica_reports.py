@@ -38,6 +38,62 @@ class Reports(unittest.TestCase):
     def reasons(server):
         return [line[line.index("A full copy"):] for line in server.log if "A full copy is needed" in line]
 
+    def test_bytes_of_replication_are_counted(self):
+        for channel in ("yes", "no"):
+            with self.subTest(repl_rdb_channel=channel):
+                first = self.enterContext(Server(*QUICK))
+                with Client(first.port) as c:
+                    c("SET", "big", os.urandom(300_000))
+                self.count(first, channel)
+
+    def count(self, first, channel):
+        replica = ("--repl-rdb-channel", channel, "--replicaof", f"127.0.0.1 {first.port}")
+        second = self.enterContext(Server(*QUICK, *replica))
+        wait_until(lambda: caught_up(first.port, second.port), "the replica follows")
+        with Client(first.port) as c, Client(second.port) as r:
+            def figures():
+                ours, theirs = c.info("stats"), r.info("stats")
+                sent, received = ours["total_net_repl_output_bytes"], theirs["total_net_repl_input_bytes"]
+                # They are a part of all bytes, as in Redis.
+                self.assertLess(int(sent), int(ours["total_net_output_bytes"]))
+                self.assertLess(int(received), int(theirs["total_net_input_bytes"]))
+                self.assertEqual(ours["total_net_repl_input_bytes"], "0")
+                self.assertEqual(theirs["total_net_repl_output_bytes"], "0")
+                return int(sent), int(received)
+
+            self.assertGreater(min(figures()), 300_000)
+            c("SET", "again", os.urandom(200_000))
+            wait_until(lambda: caught_up(first.port, second.port), "it has it")
+            self.assertGreater(min(figures()), 500_000)
+            rates = [(c, "instantaneous_output_repl_kbps"), (r, "instantaneous_input_repl_kbps")]
+            for client, rate in rates:
+                def moves():
+                    c("SET", "more", os.urandom(50_000))
+                    return float(client.info("stats")[rate]) > 1
+
+                wait_until(moves, rate)
+            c("CONFIG", "RESETSTAT")
+            r("CONFIG", "RESETSTAT")
+            self.assertLess(max(figures()), 300_000)
+
+    def test_a_replica_counts_what_it_executes(self):
+        primary, replica = self.pair()
+        with Client(primary.port) as c, Client(replica.port) as r:
+            before = r.info("stats"), r.info("persistence")
+            for i in range(100):
+                c("SET", f"k{i}", i)
+            wait_until(lambda: caught_up(primary.port, replica.port), "it has them")
+            executed = int(r.info("stats")["total_commands_processed"])
+            self.assertGreaterEqual(executed - int(before[0]["total_commands_processed"]), 100)
+            self.assertIn("calls=100,", r.info("commandstats")["cmdstat_set"])
+            # Its `save` points count them.
+            changes = int(r.info("persistence")["rdb_changes_since_last_save"])
+            self.assertGreaterEqual(changes - int(before[1]["rdb_changes_since_last_save"]), 100)
+            r("REPLICAOF", "NO", "ONE")
+            r("REPLICAOF", "127.0.0.1", primary.port)
+            wait_until(lambda: caught_up(primary.port, replica.port), "another link")
+            self.assertGreaterEqual(int(r.info("stats")["total_commands_processed"]), executed)
+
     def test_sentinels_heard_are_those_that_have_spoken(self):
         lease = ("--sentinel-lease-ms", 1700, "--sentinel-lease-sentinels", 3, "--sentinel-lease-quorum", 2)
         with Server(*QUICK, *lease) as server, Client(server.port) as c:

@@ -193,13 +193,13 @@ pub(super) fn timeout_ms(engine: &Engine) -> u64 {
     engine.config.int(Id::ReplTimeout).max(1) as u64 * 1000
 }
 
-/// Writes what the link has to say, as far as the connection takes it.
+/// Writes what the link has to say, as far as the connection takes it. Returns how many bytes that are.
 pub(super) fn write_out(
     engine: &Engine,
     wire: &mut dyn Wire,
     link: &mut Link,
     reports: &mut Reports,
-) {
+) -> usize {
     let mut sent = 0;
     while sent < link.output().len() {
         match wire.write(&link.output()[sent..]) {
@@ -208,11 +208,16 @@ pub(super) fn write_out(
             Err(e) if is_late(&e) => break,
             Err(e) => {
                 link.lost(&e.to_string(), &mut |e| reports.take(engine, e));
-                return;
+                return sent;
             }
         }
     }
     link.output().drain(..sent);
+    if let Some(worker) = engine.link_worker.get().filter(|_| sent > 0) {
+        worker.stats.net_output_bytes.fetch_add(sent as u64, Relaxed);
+        worker.stats.writes_processed.fetch_add(1, Relaxed);
+    }
+    sent
 }
 
 /// Reads once. Returns how many bytes there are: 0 also when there were none in time, or the connection has ended.
@@ -225,7 +230,15 @@ pub(super) fn read(
 ) -> usize {
     match wire.read(input) {
         Ok(0) => link.lost("connection lost", &mut |e| reports.take(engine, e)),
-        Ok(n) => return n,
+        Ok(n) => {
+            if let Some(worker) = engine.link_worker.get() {
+                let stats = &worker.stats;
+                stats.net_input_bytes.fetch_add(n as u64, Relaxed);
+                stats.net_repl_input_bytes.fetch_add(n as u64, Relaxed);
+                stats.reads_processed.fetch_add(1, Relaxed);
+            }
+            return n;
+        }
         Err(e) if is_late(&e) => {}
         Err(e) => link.lost(&e.to_string(), &mut |e| reports.take(engine, e)),
     }

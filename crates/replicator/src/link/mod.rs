@@ -252,8 +252,9 @@ fn follow(engine: &Arc<Engine>, registry: &Registry, primary: &Primary) {
     if on_worker(engine, || {}, |e, thread| e.keyspace.share(&thread.cx.solo)).is_none() {
         return;
     }
-    let worker = engine.new_worker(Mailbox::new(|| {}));
-    let mut thread = Thread::new(engine, engine.workers().len() + LINK, worker);
+    // No other thread follows: the one before has ended.
+    let worker = engine.link_worker.get_or_init(|| engine.new_worker(Mailbox::new(|| {})));
+    let mut thread = Thread::new(engine, engine.workers().len() + LINK, Arc::clone(worker));
     let endpoint = Endpoint {
         peer: format!("{}:{}", primary.host, primary.port).into(),
         local: Box::default(),

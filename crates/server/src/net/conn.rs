@@ -326,6 +326,9 @@ impl Conn {
         let client = &self.session.client;
         add(&stats.writes_processed, 1);
         add(&stats.net_output_bytes, n as u64);
+        if self.session.feed.is_some() {
+            add(&stats.net_repl_output_bytes, n as u64);
+        }
         add(&client.net_out, n as u64);
         if n > 0 {
             client.active_ms.store(now_ms, Relaxed);

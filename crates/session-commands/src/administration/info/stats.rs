@@ -20,11 +20,12 @@ pub(super) fn stats(call: &mut Call<'_>, s: &mut Section) {
     s.put("instantaneous_ops_per_sec", rates.ops_per_sec.load(Relaxed));
     s.put("total_net_input_bytes", t.net_input_bytes);
     s.put("total_net_output_bytes", t.net_output_bytes);
-    s.zeros(&["total_net_repl_input_bytes", "total_net_repl_output_bytes"]);
+    s.put("total_net_repl_input_bytes", t.net_repl_input_bytes);
+    s.put("total_net_repl_output_bytes", t.net_repl_output_bytes);
     s.put("instantaneous_input_kbps", kb(rates.input_bytes_per_sec.load(Relaxed)));
     s.put("instantaneous_output_kbps", kb(rates.output_bytes_per_sec.load(Relaxed)));
-    s.put("instantaneous_input_repl_kbps", kb(0));
-    s.put("instantaneous_output_repl_kbps", kb(0));
+    s.put("instantaneous_input_repl_kbps", kb(rates.repl_input_bytes_per_sec.load(Relaxed)));
+    s.put("instantaneous_output_repl_kbps", kb(rates.repl_output_bytes_per_sec.load(Relaxed)));
     s.put("rejected_connections", t.rejected_connections);
     let syncs = &engine.replication.counts;
     s.put("sync_full", syncs.full.load(Relaxed));
@@ -93,7 +94,7 @@ fn denials(engine: &Engine, s: &mut Section) {
 }
 
 pub(super) fn commands(call: &mut Call<'_>, s: &mut Section) {
-    let workers = call.engine.workers();
+    let workers = call.engine.executing_workers();
     for (id, cmd) in call.engine.table.all().iter().enumerate() {
         let (mut calls, mut nanos, mut rejected, mut failed) = (0u64, 0u64, 0u64, 0u64);
         for w in &workers {

@@ -260,7 +260,7 @@ fn histogram(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) ->
 /// The latencies of a command on all threads, if it was called since the last reset.
 pub(crate) fn merged(engine: &Engine, id: u16) -> Option<Box<Histogram>> {
     let mut sum: Option<Box<Histogram>> = None;
-    for w in engine.workers() {
+    for w in engine.executing_workers() {
         if let Some(h) = w.stats.commands[usize::from(id)].latency.get() {
             sum.get_or_insert_default().merge(h);
         }
