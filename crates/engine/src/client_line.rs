@@ -25,14 +25,22 @@ pub fn push_client_line(out: &mut String, engine: &Engine, now_ms: i64, client: 
         n => engine.table.get(n - 1).row.name,
     };
     let names = c.with_names(Names::clone);
+    let link = match c.peer() {
+        Peer::Primary => engine.replication.link_end.lock().clone(),
+        _ => None,
+    };
+    let (local, fd) = match &link {
+        Some((local, fd)) => (local.as_str(), *fd),
+        None => (&*c.endpoint.local, c.endpoint.fd),
+    };
     // Writing to a String does not fail.
     let _ = write!(
         out,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={}",
         c.id,
         c.endpoint.peer,
-        c.endpoint.local,
-        c.endpoint.fd,
+        local,
+        fd,
         names.name,
         seconds(c.created_ms).max(0),
         seconds(c.active_ms.load(Relaxed)).max(0),

@@ -54,6 +54,8 @@ pub struct Replication {
     pub applying: Mutex<()>,
     /// The database that the stream of this server's primary has selected.
     stream_db: AtomicUsize,
+    /// This end of the connection to this server's primary, `address:port`, and its descriptor.
+    pub link_end: Mutex<Option<(String, i32)>>,
     /// The state of the crate that replicates, which is above this one.
     pub above: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -148,6 +150,7 @@ impl Replication {
             counts: Counts::default(),
             applying: Mutex::new(()),
             stream_db: AtomicUsize::new(0),
+            link_end: Mutex::new(None),
             above: OnceLock::new(),
         }
     }

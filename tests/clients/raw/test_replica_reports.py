@@ -94,6 +94,24 @@ class Reports(unittest.TestCase):
             wait_until(lambda: caught_up(primary.port, replica.port), "another link")
             self.assertGreaterEqual(int(r.info("stats")["total_commands_processed"]), executed)
 
+    def test_the_primarys_connection_in_client_list(self):
+        primary, replica = self.pair()
+        with Client(primary.port) as c, Client(replica.port) as r:
+            c("SET", "k", "v" * 5000)
+            wait_until(lambda: caught_up(primary.port, replica.port), "it has it")
+            line = r("CLIENT", "LIST", "TYPE", "master").decode()
+            fields = dict(field.split("=", 1) for field in line.split())
+            # The primary sees the other end of the same connection.
+            theirs = c("CLIENT", "LIST", "TYPE", "replica").decode()
+            theirs = dict(field.split("=", 1) for field in theirs.split())
+            self.assertEqual(fields["laddr"], theirs["addr"])
+            self.assertEqual(fields["addr"], theirs["laddr"])
+            self.assertGreater(int(fields["fd"]), 2)
+            self.assertGreater(int(fields["tot-net-in"]), 5000)
+            wait_until(
+                lambda: int(dict(f.split("=", 1) for f in r("CLIENT", "LIST", "TYPE", "master").decode().split())
+                            ["tot-net-out"]) > 0, "it acknowledges")
+
     def test_sentinels_heard_are_those_that_have_spoken(self):
         lease = ("--sentinel-lease-ms", 1700, "--sentinel-lease-sentinels", 3, "--sentinel-lease-quorum", 2)
         with Server(*QUICK, *lease) as server, Client(server.port) as c:

@@ -23,6 +23,11 @@ pub trait Wire: Read + Write + Send {
     fn closer(&self) -> Option<Closer> {
         None
     }
+
+    /// This end of the connection, as `address:port`, and its descriptor: CLIENT LIST shows them.
+    fn local_end(&self) -> Option<(String, i32)> {
+        None
+    }
 }
 
 /// See [`Wire::closer`].

@@ -93,6 +93,9 @@ impl Follower<'_> {
         log!(engine.log, Notice, "Connecting to MASTER {}:{}", primary.host, primary.port);
         let Some(mut wire) = dial(engine, primary) else { return false };
         *primary.closer.lock() = wire.closer();
+        *engine.replication.link_end.lock() = wire.local_end();
+        self.session.client.net_in.store(0, Relaxed);
+        self.session.client.net_out.store(0, Relaxed);
         log!(engine.log, Notice, "MASTER <-> REPLICA sync started");
         let mut link = Link::new(self.settings(), self.now());
         let mut reports = Reports::default();
@@ -126,12 +129,14 @@ impl Follower<'_> {
             *primary.transfer.lock() = link.transfer();
         }
         *primary.closer.lock() = None;
+        *engine.replication.link_end.lock() = None;
         primary.is_up()
     }
 
     pub(super) fn send(&self, wire: &mut dyn Wire, link: &mut Link, reports: &mut Reports) {
         self.note_acknowledgement(link);
-        write_out(self.engine, wire, link, reports);
+        let sent = write_out(self.engine, wire, link, reports);
+        self.session.client.net_out.fetch_add(sent as u64, Relaxed);
     }
 
     /// Hands the link what was read, and does what it reports.

@@ -59,6 +59,7 @@ impl<'a> Follower<'a> {
         }
         // Fewer when the link was killed meanwhile: the rest is asked for again.
         let (n, done) = self.run(&stream[..n]);
+        self.session.client.net_in.fetch_add(n as u64, Relaxed);
         self.guard().heard(engine);
         let mut state = engine.replication.state();
         state.append(&stream[..n]);

@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -87,12 +88,20 @@ impl Wire for Tcp {
     fn closer(&self) -> Option<Closer> {
         closer(&self.0)
     }
+
+    fn local_end(&self) -> Option<(String, i32)> {
+        local_end(&self.0)
+    }
 }
 
 fn closer(socket: &TcpStream) -> Option<Closer> {
     let socket = socket.try_clone().ok()?;
     // A socket that is closed already has nothing to end.
     Some(Box::new(move || drop(socket.shutdown(Shutdown::Both))))
+}
+
+fn local_end(socket: &TcpStream) -> Option<(String, i32)> {
+    Some((socket.local_addr().ok()?.to_string(), socket.as_raw_fd()))
 }
 
 struct Secured(transport::Stream);
@@ -120,6 +129,10 @@ impl Wire for Secured {
 
     fn closer(&self) -> Option<Closer> {
         closer(self.0.socket())
+    }
+
+    fn local_end(&self) -> Option<(String, i32)> {
+        local_end(self.0.socket())
     }
 }
 
