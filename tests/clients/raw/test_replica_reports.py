@@ -112,6 +112,24 @@ class Reports(unittest.TestCase):
                 lambda: int(dict(f.split("=", 1) for f in r("CLIENT", "LIST", "TYPE", "master").decode().split())
                             ["tot-net-out"]) > 0, "it acknowledges")
 
+    def test_while_a_script_is_stuck_replicas_may_say_the_same_as_ever(self):
+        with Server(*QUICK, "--busy-reply-threshold", 50) as server:
+            with Client(server.port) as stuck, Client(server.port) as c, Client(server.port) as other:
+                stuck.send(encode("EVAL", "while true do end", 0))
+                wait_until(lambda: "BUSY" in str(other("GET", "k")), "the script is slow")
+                try:
+                    for words in (("rdb-channel", 1), ("main-ch-client-id", 1), ("version", "9.0.0"), ("capa", "eof"),
+                                  ("rdb-only", 1), ("rdb-filter-only", "functions"), ("listening-port", 1),
+                                  ("ip-address", "h")):
+                        self.assertEqual(c("REPLCONF", *words), b"OK", words)
+                    for words in (("shoe-size", 42), ("rdb-only", 2), ("version", "x"), ("listening-port", "x")):
+                        self.assertIn("ERR ", str(c("REPLCONF", *words)), words)
+                    c.send(encode("REPLCONF", "ACK", 1))
+                    self.assertIn("BUSY", str(c("GET", "k")))
+                finally:
+                    other("SCRIPT", "KILL")
+                self.assertIn("ERR", str(stuck.reply()))
+
     def test_sentinels_heard_are_those_that_have_spoken(self):
         lease = ("--sentinel-lease-ms", 1700, "--sentinel-lease-sentinels", 3, "--sentinel-lease-quorum", 2)
         with Server(*QUICK, *lease) as server, Client(server.port) as c:

@@ -6,6 +6,7 @@ use resp::{Args, Reply};
 
 use super::command;
 use engine::{Call, Client, Engine, SessionCommand, Stuck};
+use replication::serve::{Answer, Replica};
 use replicator::failover::{self, Wish};
 use replicator::{Replicator, role};
 
@@ -175,9 +176,6 @@ OK
     replconf,
 );
 
-/// Longest address that a replica may announce.
-const HOST_MAX: usize = 256;
-
 fn replconf(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     let words: Vec<&[u8]> = args.iter_from(1).collect();
     let r = Replicator::of(call.engine);
@@ -191,53 +189,6 @@ fn replconf(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> 
         reply.ok();
     }
     Ok(())
-}
-
-/// Looks at what a replica tells about itself. Returns whether that is answered.
-pub(crate) fn check_replconf(args: &Args<'_>) -> Result<bool, Fail> {
-    if args.len().is_multiple_of(2) {
-        return Err(Fail::SYNTAX);
-    }
-    for i in (1..args.len()).step_by(2) {
-        let value = i + 1;
-        match () {
-            () if args.is(i, "listening-port") => _ = parse::int(args, value)?,
-            () if args.is(i, "ip-address") => {
-                if args[value].len() >= HOST_MAX {
-                    return Err(Fail::new(format!(
-                        "ERR REPLCONF ip-address provided by replica instance is too long: {} \
-                         bytes",
-                        args[value].len()
-                    )));
-                }
-            }
-            () if args.is(i, "capa") => {}
-            // Replicas send these without waiting for an answer, and there is none.
-            () if args.is(i, "ack") || args.is(i, "getack") => return Ok(false),
-            () if args.is(i, "rdb-only") => {
-                if !(0..=1).contains(&parse::int(args, value)?) {
-                    return Err(Fail::text(
-                        "ERR value is out of range, value must between 0 and 1",
-                    ));
-                }
-            }
-            () if args.is(i, "rdb-filter-only") => {
-                for filter in args[value].split(u8::is_ascii_whitespace).filter(|f| !f.is_empty()) {
-                    if !filter.eq_ignore_ascii_case(b"functions") {
-                        let filter = commands::fail::quoted(filter);
-                        return Err(Fail::new(format!(
-                            "ERR Unsupported rdb-filter-only option: {filter}"
-                        )));
-                    }
-                }
-            }
-            () => {
-                let option = commands::fail::quoted(&args[i][..args[i].len().min(128)]);
-                return Err(Fail::new(format!("ERR Unrecognized REPLCONF option: {option}")));
-            }
-        }
-    }
-    Ok(true)
 }
 
 pub(crate) static FAILOVER: SessionCommand = command(
@@ -308,9 +259,12 @@ pub(crate) fn while_stuck(
     args: &Args<'_>,
     reply: &mut Reply<'_>,
 ) -> Result<Stuck, Fail> {
-    if check_replconf(args)? {
-        reply.ok();
-        return Ok(Stuck::Answered);
+    let words: Vec<&[u8]> = args.iter_from(1).collect();
+    match Replica::default().replconf(&words, 0, 0) {
+        Answer::Ok => reply.ok(),
+        Answer::Error(text) => return Err(Fail::new(text)),
+        // Replicas send these without waiting for an answer, and there is none.
+        Answer::Acknowledged { .. } | Answer::Silent | Answer::GetAck => return Ok(Stuck::Silent),
     }
-    Ok(Stuck::Silent)
+    Ok(Stuck::Answered)
 }
