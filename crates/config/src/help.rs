@@ -83,6 +83,10 @@ fn values(row: &Row) -> String {
         }
         OptionKind::Int(min, max) if max >= i32::MAX.into() => format!("integer from {min}"),
         OptionKind::Int(min, max) => format!("{min}..{max}"),
+        OptionKind::ZeroOr(min, max) if max >= i32::MAX.into() => {
+            format!("0, or integer from {min}")
+        }
+        OptionKind::ZeroOr(min, max) => format!("0, or {min}..{max}"),
         OptionKind::Hz => "1..500".to_owned(),
         OptionKind::Octal(max) => format!("octal, 0..{max:o}"),
         OptionKind::Memory(0 | 1, _) => "bytes".to_owned(),

@@ -37,6 +37,8 @@ pub enum OptionKind {
     Off(&'static str),
     /// An integer between two bounds, both included.
     Int(i64, i64),
+    /// An integer between two bounds, both included, or 0, which switches the option off.
+    ZeroOr(i64, i64),
     /// An integer that is silently held between 1 and 500.
     Hz,
     /// An octal number from 0 to a bound.
@@ -79,6 +81,7 @@ impl OptionKind {
             self,
             Bool | Off(_)
                 | Int(..)
+                | ZeroOr(..)
                 | Hz
                 | Octal(_)
                 | Memory(..)

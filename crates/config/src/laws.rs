@@ -82,6 +82,7 @@ fn examples(id: Id) -> Vec<String> {
         OptionKind::Bool => list(&["yes", "no", "yes"]),
         OptionKind::Off(_) => list(&["no"]),
         OptionKind::Int(min, max) => vec![min.to_string(), max.to_string(), (min + 1).to_string()],
+        OptionKind::ZeroOr(min, max) => vec![min.to_string(), max.to_string(), "0".to_owned()],
         OptionKind::Hz => list(&["1", "500", "100"]),
         OptionKind::Octal(max) => vec![format!("{max:o}"), "0".to_owned()],
         OptionKind::Memory(min, max) => {

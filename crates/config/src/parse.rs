@@ -45,6 +45,13 @@ pub(crate) fn parse(row: &Row, args: &[&[u8]], present: &dyn Present) -> Result<
             _ => return Err(why.to_owned()),
         },
         Int(min, max) => between(integer(one()?)?, min, max)?,
+        ZeroOr(min, max) => match integer(one()?)? {
+            0 => 0,
+            n if n < min || n > max => {
+                return Err(format!("argument must be 0 or between {min} and {max} inclusive"));
+            }
+            n => n,
+        },
         Hz => between(integer(one()?)?, 0, i32::MAX.into())?.clamp(1, 500),
         Octal(max) => octal(one()?, max)?,
         Memory(min, max) => {

@@ -63,14 +63,14 @@ MinReplicasAckTimeout: "min-replicas-ack-timeout", [], Int(0, INT_MAX), "5000", 
     "Milliseconds after which replies that wait for replicas become errors; 0 waits without limit.";
 MinReplicasAckWindow: "min-replicas-ack-window", [], Int(1000, INT_MAX), "60000", RUNTIME, Effective,
     "Milliseconds for which a Sentinel may promote a replica that has lost its primary; a primary waits as long for a lost replica.";
-SentinelLeaseMs: "sentinel-lease-ms", [], Int(0, INT_MAX), "0", RUNTIME, Effective,
-    "Milliseconds for which a primary answers after enough Sentinels have seen it; 0 answers without.";
+SentinelLeaseMs: "sentinel-lease-ms", [], ZeroOr(1501, INT_MAX), "0", RUNTIME, Effective,
+    "Milliseconds for which a primary answers after enough Sentinels have seen it, shorter than `down-after-milliseconds`; 0 answers without.";
 SentinelLeaseSentinels: "sentinel-lease-sentinels", [], Int(0, 64), "0", RUNTIME, Effective,
     "Sentinels that there are; 0 counts those that are heard.";
 SentinelLeaseQuorum: "sentinel-lease-quorum", [], Int(0, 64), "0", RUNTIME, Effective,
     "The quorum in the Sentinels' configuration; 0 is a majority.";
 SentinelLeaseReads: "sentinel-lease-reads", [], Bool, "no", RUNTIME, Effective,
-    "Answers reads without the lease, and before replicas have what was read.";
+    "Answers reads without the lease: they may be stale.";
 ShutdownTimeout: "shutdown-timeout", [], Int(0, INT_MAX), "10", RUNTIME, Effective,
     "Seconds that a shutdown waits at most until the replicas have everything; 0 does not wait.";
     } } };
