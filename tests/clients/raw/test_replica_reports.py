@@ -130,6 +130,32 @@ class Reports(unittest.TestCase):
                     other("SCRIPT", "KILL")
                 self.assertIn("ERR", str(stuck.reply()))
 
+    def test_the_progress_of_a_copy(self):
+        for channel in ("yes", "no"):
+            with self.subTest(repl_rdb_channel=channel):
+                # It comes slowly. Its length is not known in front.
+                options = ("--rdb-key-save-delay", 20_000)
+                primary = self.enterContext(Server(*QUICK, *options))
+                with Client(primary.port) as c:
+                    for i in range(50):
+                        c("SET", f"k{i}", os.urandom(100_000))
+                replica = self.enterContext(Server(*QUICK, "--repl-rdb-channel", channel))
+                seen = []
+                with Client(replica.port) as r:
+                    r("REPLICAOF", "127.0.0.1", primary.port)
+
+                    def watch():
+                        fields = r.info()
+                        if "master_sync_total_bytes" in fields:
+                            seen.append(fields)
+                        return fields["master_link_status"] == "up"
+
+                    wait_until(watch, "it follows")
+                self.assertTrue(seen, "no look fell into the copy")
+                for fields in seen:
+                    self.assertEqual(fields["master_sync_perc"], "0.00")
+                    self.assertLess(int(fields["master_sync_last_io_seconds_ago"]), 60)
+
     def test_sentinels_heard_are_those_that_have_spoken(self):
         lease = ("--sentinel-lease-ms", 1700, "--sentinel-lease-sentinels", 3, "--sentinel-lease-quorum", 2)
         with Server(*QUICK, *lease) as server, Client(server.port) as c:

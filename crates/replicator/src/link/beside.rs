@@ -217,6 +217,9 @@ impl Fetch<'_> {
             write_out(engine, &mut *wire, &mut link, &mut reports);
             let n = read(engine, &mut *wire, &mut input, &mut link, &mut reports);
             let now = engine.clock.wall_ms();
+            if n > 0 {
+                primary.copy_heard_ms.store(now as i64, Relaxed);
+            }
             link.receive(&input[..n], now, &mut |e| reports.take(engine, e));
             if let (Some(number), Some((id, offset))) = (reports.number.take(), reports.full) {
                 // The other side waits for the end of this thread.

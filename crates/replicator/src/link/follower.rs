@@ -111,6 +111,7 @@ impl Follower<'_> {
                 let n = read(engine, &mut *wire, &mut input, &mut link, &mut reports);
                 if n > 0 {
                     primary.heard_ms.store(self.now() as i64, Relaxed);
+                    primary.copy_heard_ms.store(self.now() as i64, Relaxed);
                     self.receive(&input[..n], &mut *wire, &mut link, &mut reports);
                     primary.read.store(link.offset(), Relaxed);
                 }

@@ -79,6 +79,8 @@ pub struct Primary {
     down_since_ms: AtomicI64,
     /// Bytes of the copy that arrives, in all (0: not known) and so far.
     transfer: Mutex<(u64, u64)>,
+    /// When a piece of the copy has last arrived, in Unix milliseconds; 0: never.
+    copy_heard_ms: AtomicI64,
     /// Up to which offset the stream has arrived; -1: it has not.
     read: AtomicI64,
     /// Bytes of the stream that wait for a copy to be loaded, and the most that ever did.
@@ -100,6 +102,7 @@ impl Primary {
             heard_ms: AtomicI64::new(0),
             down_since_ms: AtomicI64::new(0),
             transfer: Mutex::default(),
+            copy_heard_ms: AtomicI64::new(0),
             read: AtomicI64::new(-1),
             held: AtomicU64::new(0),
             held_most: AtomicU64::new(0),
@@ -137,6 +140,11 @@ impl Primary {
     /// Bytes of the copy that arrives: in all, as far as that is known, and so far.
     pub fn transfer(&self) -> (u64, u64) {
         *self.transfer.lock()
+    }
+
+    /// When a piece of the copy has last arrived, in Unix milliseconds; 0: never.
+    pub fn copy_heard_ms(&self) -> i64 {
+        self.copy_heard_ms.load(Relaxed)
     }
 
     /// Up to which offset the stream has arrived, if that is more than what was executed.
