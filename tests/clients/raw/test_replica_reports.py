@@ -164,6 +164,36 @@ class Reports(unittest.TestCase):
             with Sentinels(server.port, count=2):
                 wait_until(lambda: c.info()["sentinels_heard"] == "2", "two speak")
 
+    def test_an_old_primary_goes_on_after_a_switch_by_hand(self):
+        """Nothing lengthens its stream meanwhile. Behind a Sentinel's failover that is another matter: Sentinels publish
+        to the old primary, too."""
+        quiet = ("--repl-ping-replica-period", 3600)
+        old, new = self.pair(primary=quiet, replica=quiet)
+        with Client(old.port) as o, Client(new.port) as n:
+            o("SET", "k", 1)
+            wait_until(lambda: caught_up(old.port, new.port), "it has everything")
+            self.assertEqual(n("REPLICAOF", "NO", "ONE"), b"OK")
+            self.assertEqual(n("SET", "k", 2), b"OK")
+            self.assertEqual(o("REPLICAOF", "127.0.0.1", new.port), b"OK")
+            wait_until(lambda: caught_up(new.port, old.port), "the old one follows")
+            self.assertEqual(o("GET", "k"), b"2")
+            stats = n.info("stats")
+            self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("0", "1"))
+
+    def test_one_whose_stream_is_longer_gets_a_copy(self):
+        quiet = ("--repl-ping-replica-period", 3600)
+        old, new = self.pair(primary=quiet, replica=quiet)
+        with Client(old.port) as o, Client(new.port) as n:
+            o("SET", "k", 1)
+            wait_until(lambda: caught_up(old.port, new.port), "it has everything")
+            self.assertEqual(n("REPLICAOF", "NO", "ONE"), b"OK")
+            # As a Sentinel does. There is no replica any more, but a backlog.
+            o("PUBLISH", "__sentinel__:hello", "x")
+            self.assertEqual(o("REPLICAOF", "127.0.0.1", new.port), b"OK")
+            wait_until(lambda: caught_up(new.port, old.port), "the old one follows")
+            stats = n.info("stats")
+            self.assertEqual((stats["sync_full"], stats["sync_partial_ok"]), ("1", "0"))
+
 
 if __name__ == "__main__":
     unittest.main()
