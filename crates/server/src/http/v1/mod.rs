@@ -84,10 +84,20 @@ fn number(query: &Query, name: &str) -> Result<Option<u64>, Error> {
     query.get(name).map(|v| read(v).ok_or_else(wrong)).transpose()
 }
 
-/// The RESP command that corresponds to a route, and its topic. None for the description, for the list, which
-/// has only topics that the caller may read, and for paths that do not exist.
-fn command_of<'a>(method: &Method, parts: &[&'a str]) -> Option<(&'static str, &'a str)> {
+/// What the caller of a route must be allowed.
+struct Needed<'a> {
+    /// The RESP command that corresponds to the route.
+    command: &'static str,
+    topic: &'a str,
+    /// The route may wait for records, and the caller may lose the permission meanwhile.
+    waits: bool,
+}
+
+/// The permission that a route needs. None for the description, for the list, which has only topics that the
+/// caller may read, and for paths that do not exist.
+fn needed<'a>(method: &Method, parts: &[&'a str]) -> Option<Needed<'a>> {
     let is = |m: Method| *method == m;
+    let mut waits = false;
     let (command, topic) = match parts {
         ["topics", t] if is(Method::GET) => ("topic.info", t),
         ["topics", t] if is(Method::PUT) => ("topic.create", t),
@@ -97,6 +107,7 @@ fn command_of<'a>(method: &Method, parts: &[&'a str]) -> Option<(&'static str, &
         ["topics", t, "batches" | "records" | "tail"] | ["topics", t, "records", _]
             if is(Method::GET) =>
         {
+            waits = true;
             ("topic.read", t)
         }
         ["topics", t, "groups"] if is(Method::GET) => ("topic.groups", t),
@@ -104,7 +115,7 @@ fn command_of<'a>(method: &Method, parts: &[&'a str]) -> Option<(&'static str, &
         ["topics", t, "groups", _] if is(Method::PUT) || is(Method::DELETE) => ("topic.commit", t),
         _ => return None,
     };
-    Some((command, topic))
+    Some(Needed { command, topic, waits })
 }
 
 /// The answer to a caller without the permission.
@@ -122,14 +133,14 @@ pub(super) async fn answer(
     let parts: Vec<String> =
         path.trim_start_matches("/v1/").split('/').map(|p| unescape(p, false)).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    let needed = command_of(request.method(), &parts);
-    let r = match needed.map_or(Ok(()), |(command, topic)| state.may(&caller, command, topic)) {
+    let needed = needed(request.method(), &parts);
+    let check = |needed: &Needed<'_>| state.may(&caller, needed.command, needed.topic);
+    let r = match needed.as_ref().map_or(Ok(()), check) {
         Ok(()) => route(request, &parts, &caller, &state).await,
         Err(why) => forbidden(&why),
     };
-    // A caller that has waited may have lost the permission meanwhile.
-    let read = needed.filter(|(command, _)| *command == "topic.read" && r.status().is_success());
-    let r = match read.map_or(Ok(()), |(command, topic)| state.may(&caller, command, topic)) {
+    let again = needed.filter(|needed| needed.waits && r.status().is_success());
+    let r = match again.as_ref().map_or(Ok(()), check) {
         Ok(()) => r,
         Err(why) => forbidden(&why),
     };
