@@ -4,6 +4,10 @@
 //!   RDB files and DUMP payloads.
 //! * [`crc16`]: XMODEM (CCITT polynomial, zero start), which cuts the keys of
 //!   a cluster into 16,384 slots ([`key_slot`]).
+//!
+//! `crc-fast` computes the first. CRC-16 is written here: it is one table and one line, it runs over short keys, and
+//! no other code of the server needs a width of 16. The crate `apus-client` has a copy (`topology/slots.rs`), because
+//! it is published alone and depends on no crate of the server.
 
 use crc_fast::{CrcAlgorithm, Digest};
 

@@ -1,4 +1,8 @@
 //! The slot of a key in a cluster.
+//!
+//! CRC-16 is written here, and again in the server's `stdx::crc`: this crate is published alone and cannot depend on
+//! the server's crates, and one table and one line are no reason for another dependency. Both have the specification's
+//! examples as tests.
 
 /// Slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
