@@ -256,7 +256,7 @@ impl Task {
         self.begin(engine, cmd);
         self.announce(engine, cmd, &args);
         thread.refresh(&engine.config);
-        thread.sync_clock(engine);
+        thread.sync_clock(&engine.clock);
         let mut session = Session {
             client: Arc::clone(&self.client),
             user: Arc::clone(&self.user),

@@ -16,7 +16,7 @@ use commands::Fail;
 use commands::row::Traits;
 use observe::stats::bump;
 use resp::{Args, Out, Proto, Reply, Span};
-use store::{Block, Db, Empty, Garbage, Key, ShardSet, Waiter};
+use store::{Block, Db, Empty, Garbage, Key, Keyspace, ShardSet, Waiter};
 
 use crate::acl::{self, User};
 use crate::clients::Client;
@@ -66,7 +66,7 @@ pub(crate) fn register(
     args: &Args<'_>,
 ) {
     let Some(mut block) = db.cx.block.take() else { return };
-    let w = waiter(engine, session, command, &mut block, args);
+    let w = waiter(&engine.keyspace, session, command, &mut block, args);
     for key in &w.keys {
         db.wait(Key::new(key), &w);
     }
@@ -74,7 +74,7 @@ pub(crate) fn register(
     if !apart.is_empty() {
         answer_after(engine, apart, &w);
     }
-    blocked(engine, session, w);
+    blocked(&engine.blocked_clients, session, w);
 }
 
 /// Has the garbage freed elsewhere and the waiter answered then, as if its time were over.
@@ -90,7 +90,7 @@ fn answer_after(engine: &Engine, garbage: Vec<Garbage>, w: &Arc<Waiter>) {
 }
 
 fn waiter(
-    engine: &Engine,
+    keyspace: &Keyspace,
     session: &Session,
     command: u16,
     block: &mut Block,
@@ -115,14 +115,14 @@ fn waiter(
         nanos: AtomicU64::new(0),
     };
     let c = &session.client;
-    let place = (session.db, engine.keyspace.ticket());
+    let place = (session.db, keyspace.ticket());
     Arc::new(Waiter::new((c.id, c.thread), place, block, Box::new(job)))
 }
 
-fn blocked(engine: &Engine, session: &mut Session, w: Arc<Waiter>) {
+fn blocked(count: &AtomicU64, session: &mut Session, w: Arc<Waiter>) {
     *session.client.blocked.lock() = Some(Arc::clone(&w));
     session.blocked = Some(w);
-    engine.blocked_clients.fetch_add(1, Relaxed);
+    count.fetch_add(1, Relaxed);
 }
 
 /// The waiter has been served; the shards of its keys are locked.
@@ -206,8 +206,8 @@ impl Thread {
         args: &Args<'_>,
     ) {
         block.keys.clear();
-        let w = waiter(engine, session, command, &mut block, args);
-        blocked(engine, session, Arc::clone(&w));
+        let w = waiter(&engine.keyspace, session, command, &mut block, args);
+        blocked(&engine.blocked_clients, session, Arc::clone(&w));
         if let Some(on_wait) = self.on_wait.take() {
             on_wait(engine, Arc::clone(&w));
         }

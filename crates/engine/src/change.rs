@@ -69,7 +69,7 @@ fn apply(engine: &Engine, id: Id, c: &Config) -> Result<(), String> {
         }
         _ => {}
     }
-    match engine.on_config.read().as_ref() {
+    match engine.hooks.config.read().as_ref() {
         Some(hook) => hook(id, c),
         None => Ok(()),
     }

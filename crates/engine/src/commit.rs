@@ -8,7 +8,7 @@
 use commands::row::Scope;
 use resp::Args;
 use store::Db;
-use stream::{Lane, Unit};
+use stream::{Lane, Stream, Unit};
 
 use crate::engine::{Engine, Local};
 use crate::pubsub::notify;
@@ -63,7 +63,7 @@ pub fn commit_own(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: &Own
 fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Option<&Own<'_>>) {
     db.cx.counters.dirty += db.cx.effects.dirty;
     if engine.stream.is_on() {
-        note(engine, &local.own().lane, db, own);
+        note(&engine.stream, &local.own().lane, db, own);
     }
     if !db.cx.effects.events.is_empty() {
         db.notify();
@@ -85,7 +85,7 @@ fn commit_observed(engine: &Engine, local: &mut Local, db: &mut Db<'_>, own: Opt
 }
 
 /// Appends the record of a commit. The shards are locked.
-fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
+fn note(stream: &Stream, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
     let e = &db.cx.effects;
     let told = !db.cx.untold;
     let own = own.filter(|_| told && (e.dirty > 0 || !e.rewritten.is_empty()));
@@ -93,7 +93,7 @@ fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
     if !stated && e.dropped.is_empty() && e.dropped_fields.is_empty() {
         return;
     }
-    lane.append(engine.stream.counter(), db.cx.now, stated, |unit| {
+    lane.append(stream.counter(), db.cx.now, stated, |unit| {
         for (db, key) in &e.dropped {
             unit.command(*db, b"del", 1, std::iter::once(key.as_slice()));
         }
@@ -119,11 +119,11 @@ fn note(engine: &Engine, lane: &Lane, db: &Db<'_>, own: Option<&Own<'_>>) {
 }
 
 /// Appends a change of a session command, which gives the form that can be replayed. The shard is locked.
-pub fn note_words(engine: &Engine, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
-    if engine.stream.is_on()
+pub fn note_words(stream: &Stream, lane: &Lane, db: &Db<'_>, index: usize, words: &[&[u8]]) {
+    if stream.is_on()
         && let Some((name, args)) = words.split_first()
     {
-        lane.append(engine.stream.counter(), db.cx.now, true, |unit| {
+        lane.append(stream.counter(), db.cx.now, true, |unit| {
             unit.command(index, name, args.len(), args.iter().copied());
         });
     }

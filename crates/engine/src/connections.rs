@@ -84,7 +84,7 @@ impl Thread {
     #[cold]
     fn evict_largest(&mut self, engine: &Engine, client: &Client) -> bool {
         self.recount_clients = false;
-        let look = engine.on_look.read().clone();
+        let look = engine.hooks.look.read().clone();
         let evicted = engine.clients.evict(self.hot.clients_max, look.as_ref());
         for Evicted { client: c, was_closing } in &evicted {
             if !was_closing {

@@ -243,7 +243,7 @@ impl Thread {
         let cmd = engine.table.get(id);
         let hidden = Flags::SKIP_MONITOR.or(Flags::ADMIN);
         if engine.attention.get() & Attention::MONITOR != 0 && !cmd.row.flags.has_any(hidden) {
-            engine.monitors.feed(engine, session, self.wall_us(engine), cmd.row, args);
+            engine.monitors.feed(engine, session, self.wall_us(&engine.clock), cmd.row, args);
             self.pubsub.note_crowd(engine);
         }
         // The time of the checks before a command is not its time.

@@ -78,6 +78,38 @@ pub struct Options {
     pub executable: String,
 }
 
+/// What the owner of the sockets does for the engine. It sets each of them after the engine was made.
+#[derive(Default)]
+pub struct Hooks {
+    /// Called by CONFIG SET for every option that changed.
+    pub config: RwLock<Option<ConfigHook>>,
+    /// Fields of INFO about the web port.
+    pub web_info: RwLock<Option<Fields>>,
+    /// Fields of INFO about live channels.
+    pub live_info: RwLock<Option<Fields>>,
+    /// Called by MIGRATE to connect to another server.
+    pub dial: RwLock<Option<Dial>>,
+    /// Says whether the peer of a connection has closed it, which the thread of the connection may not
+    /// have noticed yet.
+    pub look: RwLock<Option<Look>>,
+    /// Called by commands of live channels, while there are such.
+    pub live: RwLock<Option<LiveCall>>,
+}
+
+/// Facts about the process that the engine itself does not use; INFO shows them.
+pub struct ServerInfo {
+    /// Bytes in use when the engine had just been made.
+    pub startup_memory: u64,
+    /// The configuration file.
+    pub config_file: Option<std::path::PathBuf>,
+    /// The program and its arguments.
+    pub executable: String,
+    /// TCP port that is listened on; 0 if none.
+    pub tcp_port: AtomicU32,
+    /// TCP port that is listened on for TLS; 0 if none.
+    pub tls_port: AtomicU32,
+}
+
 /// One worker thread as others see it.
 pub struct Worker {
     /// Its counters.
@@ -167,33 +199,14 @@ pub struct Engine {
     pub started_ms: i64,
     /// 40 hexadecimal digits, new at every start.
     pub run_id: String,
-    /// The configuration file.
-    pub config_file: Option<std::path::PathBuf>,
-    /// Program path, for INFO.
-    pub executable: String,
-    /// TCP port that is listened on, for INFO; 0 if none.
-    pub tcp_port: AtomicU32,
-    /// The same with TLS.
-    pub tls_port: AtomicU32,
-    /// Called by CONFIG SET for every option that changed; set by the owner of the listeners.
-    pub on_config: RwLock<Option<ConfigHook>>,
-    /// Fields of INFO about the web port; set by its owner.
-    pub on_web_info: RwLock<Option<Fields>>,
-    /// The same for live channels.
-    pub on_live_info: RwLock<Option<Fields>>,
-    /// Called by MIGRATE to connect to another server; set by the owner of the sockets.
-    pub on_dial: RwLock<Option<Dial>>,
-    /// Says whether the peer of a connection has closed it, which the thread of the connection may not
-    /// have noticed yet; set by the owner of the sockets.
-    pub on_look: RwLock<Option<Look>>,
-    /// Called by commands of live channels, while there are such; set by the owner of the sockets.
-    pub on_live: RwLock<Option<LiveCall>>,
+    /// Facts about the process that INFO shows.
+    pub info: ServerInfo,
+    /// What the owner of the sockets does for the engine.
+    pub hooks: Hooks,
     /// Live channels.
     pub live: crate::live::Live,
     /// Its role in replication, and the stream for replicas.
     pub replication: Replication,
-    /// Bytes in use when the engine had just been made, for INFO memory.
-    pub startup_memory: u64,
     /// DEBUG PAUSE-CRON.
     pub cron_paused: AtomicBool,
     /// The worker threads, by number.
@@ -278,19 +291,16 @@ impl Engine {
             trust_checksums: AtomicBool::new(false),
             started_ms: now,
             run_id: random_id(now),
-            config_file: o.config_file,
-            executable: o.executable,
-            tcp_port: AtomicU32::new(0),
-            tls_port: AtomicU32::new(0),
-            on_config: RwLock::default(),
-            on_web_info: RwLock::default(),
-            on_live_info: RwLock::default(),
-            on_dial: RwLock::default(),
-            on_look: RwLock::default(),
-            on_live: RwLock::default(),
+            info: ServerInfo {
+                startup_memory: stdx::mem::used(),
+                config_file: o.config_file,
+                executable: o.executable,
+                tcp_port: AtomicU32::new(0),
+                tls_port: AtomicU32::new(0),
+            },
+            hooks: Hooks::default(),
             live: crate::live::Live::default(),
             replication: Replication::new(random_repl_id(now)),
-            startup_memory: stdx::mem::used(),
             cron_paused: AtomicBool::new(false),
             workers: RwLock::default(),
             blocked_clients: AtomicU64::new(0),

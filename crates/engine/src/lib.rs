@@ -69,7 +69,9 @@ pub use client_line::push_client_line;
 pub use clients::{Client, Clients, Endpoint, Look, PausedKill, Peer};
 pub use commit::{commit, commit_own};
 pub use durability::Durability;
-pub use engine::{ConfigHook, Engine, Fields, Options, Worker, random_id, random_repl_id};
+pub use engine::{
+    ConfigHook, Engine, Fields, Hooks, Options, ServerInfo, Worker, random_id, random_repl_id,
+};
 pub use exec::replay_data;
 pub use feed::{Fed, Feed};
 pub use feeders::{FeedRequest, Urgency};

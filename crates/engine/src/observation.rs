@@ -10,6 +10,7 @@ use observe::slowlog::Entry;
 use observe::stats::Totals;
 use observe::topkeys::{self, By, Report, Sample, Selection, Spent, TopKey};
 use resp::Args;
+use stdx::clock::Clock;
 
 use crate::clients::Client;
 use crate::engine::{Engine, Worker};
@@ -52,14 +53,14 @@ impl Thread {
 
     /// Before a command that is looked at.
     #[cold]
-    pub(crate) fn begin_sample(&self, engine: &Engine, args: &Args<'_>, output: usize) -> Sample {
-        Sample::new(args, output, engine.clock.monotonic_ns())
+    pub(crate) fn begin_sample(&self, clock: &Clock, args: &Args<'_>, output: usize) -> Sample {
+        Sample::new(args, output, clock.monotonic_ns())
     }
 
     /// Before a command of a transaction: a sample, if it is this one's turn to be looked at.
     pub fn begin_inner_sample(
         &mut self,
-        engine: &Engine,
+        clock: &Clock,
         args: &Args<'_>,
         output: usize,
     ) -> Option<Sample> {
@@ -67,7 +68,7 @@ impl Thread {
         if !turn {
             self.sampler.pass(1);
         }
-        turn.then(|| self.begin_sample(engine, args, output))
+        turn.then(|| self.begin_sample(clock, args, output))
     }
 
     /// After a command that is looked at: the command, its database and arguments, if there was one.

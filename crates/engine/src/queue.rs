@@ -160,7 +160,7 @@ impl Call<'_> {
                 self.thread.refuse(engine, self.session, None, &fail, reply);
                 continue;
             }
-            let sample = self.thread.begin_inner_sample(engine, &args, reply.out().len());
+            let sample = self.thread.begin_inner_sample(&engine.clock, &args, reply.out().len());
             self.thread.call_command(engine, self.session, q.command, &mut args, reply);
             if let Some(sample) = sample {
                 let command = (engine.table.get(q.command), self.session.db, &args);

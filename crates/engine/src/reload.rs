@@ -46,7 +46,7 @@ impl Engine {
             }
             done(outcome.is_ok());
             // A certificate may be new in a file whose name is the same. Why it cannot be used has been logged.
-            if let Some(follow) = &*engine.on_config.read()
+            if let Some(follow) = &*engine.hooks.config.read()
                 && follow(Id::TlsCertFile, &engine.config).is_err()
             {
                 log!(engine.log, Warning, "Not reloaded, the certificates stay as they are");

@@ -202,8 +202,10 @@ impl Handle {
         }
         let backlog = backlog_of(c);
         let engine = &self.shared.engine;
-        let ports =
-            [(Id::Port, Door::Resp, &engine.tcp_port), (Id::TlsPort, Door::Tls, &engine.tls_port)];
+        let ports = [
+            (Id::Port, Door::Resp, &engine.info.tcp_port),
+            (Id::TlsPort, Door::Tls, &engine.info.tls_port),
+        ];
         for (option, door, shown) in ports {
             if id != Id::Bind && id != option {
                 continue;

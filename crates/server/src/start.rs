@@ -87,8 +87,8 @@ impl Builder {
             durable::snapshots::warn_unless_writable(&engine);
             engine.warn_at_start();
         }
-        engine.tcp_port.store(first_port(&addresses), Relaxed);
-        engine.tls_port.store(first_port(&secured), Relaxed);
+        engine.info.tcp_port.store(first_port(&addresses), Relaxed);
+        engine.info.tls_port.store(first_port(&secured), Relaxed);
         let shared = Arc::new(Shared {
             engine: Arc::clone(&engine),
             tls,
@@ -206,7 +206,7 @@ fn new_engine(config: Config, loaded: Loaded, log: Log) -> io::Result<Arc<Engine
         executable,
     });
     engine.load_users(&loaded.users).map_err(|e| {
-        let text = match &engine.config_file {
+        let text = match &engine.info.config_file {
             Some(file) if !loaded.users.is_empty() => format!("{}: {e}", file.display()),
             _ => e,
         };
@@ -240,7 +240,7 @@ fn install_hooks(handle: &Arc<Handle>) {
     let shared = &handle.shared;
     let engine = &shared.engine;
     if let Some(live) = &shared.live {
-        *engine.on_live.write() = Some(live::commands(Arc::clone(live)));
+        *engine.hooks.live.write() = Some(live::commands(Arc::clone(live)));
     }
     let weak = Arc::downgrade(handle);
     *Durable::of(engine).shutdown.hook.write() = Some(Box::new(move |_| {
@@ -251,22 +251,22 @@ fn install_hooks(handle: &Arc<Handle>) {
     // Another handle of this engine has set the same.
     let _ = Durable::of(engine).shutdown.waits.set(replicator::leaving::waits);
     let weak = Arc::downgrade(handle);
-    *engine.on_config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
+    *engine.hooks.config.write() = Some(Box::new(move |id, config| match weak.upgrade() {
         Some(h) => h.reconfigure(id, config),
         None => Ok(()),
     }));
     let weak = Arc::downgrade(shared);
-    *engine.on_web_info.write() =
+    *engine.hooks.web_info.write() =
         Some(Box::new(move || weak.upgrade().map_or_else(Vec::new, |shared| shared.web.info())));
     let weak = Arc::downgrade(shared);
-    *engine.on_live_info.write() = Some(Box::new(move || {
+    *engine.hooks.live_info.write() = Some(Box::new(move || {
         let shared = weak.upgrade();
         let live = shared.as_ref().and_then(|shared| shared.live.as_ref());
         live.map_or_else(Vec::new, |live| live.info())
     }));
-    *engine.on_dial.write() = Some(dial(Arc::clone(&shared.tls), engine));
+    *engine.hooks.dial.write() = Some(dial(Arc::clone(&shared.tls), engine));
     let inboxes = handle.inboxes.clone();
-    *engine.on_look.write() = Some(Arc::new(move |client| {
+    *engine.hooks.look.write() = Some(Arc::new(move |client| {
         inboxes.get(client.thread).is_some_and(|inbox| inbox.has_gone(client))
     }));
 }

@@ -73,7 +73,7 @@ live! {
 }
 
 fn run(method: &str, call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    let Some(live) = call.engine.on_live.read().clone() else { return Err(OFF) };
+    let Some(live) = call.engine.hooks.live.read().clone() else { return Err(OFF) };
     let words: Vec<&[u8]> = args.iter_from(1).collect();
     let wait = |call: &mut Call<'_>| -> Result<LiveAnswer, Fail> {
         if !call.thread.cx.may_block {

@@ -245,7 +245,7 @@ struct Parcel {
 
 impl Parcel {
     fn send(&mut self, engine: &Engine, to: &Target, now_ms: i64) -> Report {
-        let dial = engine.on_dial.read().clone();
+        let dial = engine.hooks.dial.read().clone();
         let requests = std::mem::take(&mut self.requests);
         let what = (requests.as_slice(), self.keys.len());
         engine.migrations.links.deliver(dial.as_ref(), to, what, now_ms)

@@ -220,7 +220,7 @@ fn who_moves_keys_waits_until_their_deletions_are_delivered() {
     let (mut reader, mut writer) = pair("notify-keyspace-events Eg");
     reader.call(&["PSUBSCRIBE", "__keyevent*"]);
     let engine = Arc::clone(&writer.engine);
-    *engine.on_dial.write() = Some(Arc::new(|_, _, _, _| Ok(Box::new(Taker) as Box<dyn Wire>)));
+    *engine.hooks.dial.write() = Some(Arc::new(|_, _, _, _| Ok(Box::new(Taker) as Box<dyn Wire>)));
     let keys: Vec<String> = (0..500).map(|i| format!("{}{i}", "k".repeat(10_000))).collect();
     writer.run(&keys.iter().map(|key| format!("SET {key} v\r\n")).collect::<String>());
     let mut words = vec!["MIGRATE", "h", "1", "", "0", "1000", "KEYS"];

@@ -156,7 +156,7 @@ fn random_traffic_is_replayed_to_the_same_data() {
                 let ms = 1 + rng.index(3000) as u64;
                 now += ms;
                 server.clock.advance_ms(ms);
-                server.thread.sync_clock(&server.engine);
+                server.thread.sync_clock(&server.engine.clock);
                 server.thread.cron(&server.engine.clone(), 1, u64::MAX);
             }
         }

@@ -83,7 +83,7 @@ impl Target {
     /// Makes the server find it wherever it connects to.
     fn serve(&self, s: &Server) {
         let target = self.clone();
-        *s.engine.on_dial.write() = Some(Arc::new(move |_, _, _, _| {
+        *s.engine.hooks.dial.write() = Some(Arc::new(move |_, _, _, _| {
             let steps = target.connections.lock().pop_front();
             let steps = steps.ok_or(Unreached::Refused)?.into();
             Ok(Box::new(Connection { steps, target: target.clone() }) as Box<dyn Wire>)

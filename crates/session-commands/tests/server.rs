@@ -125,7 +125,7 @@ fn config_set_calls_the_hook_and_takes_back_what_it_refuses() {
     let mut s = server.connect(Proto::V2);
     let calls: Arc<Mutex<Vec<(Id, String)>>> = Arc::default();
     let seen = Arc::clone(&calls);
-    *server.engine.on_config.write() = Some(Box::new(move |id: Id, c: &Config| {
+    *server.engine.hooks.config.write() = Some(Box::new(move |id: Id, c: &Config| {
         let value = String::from_utf8_lossy(&c.show(id)).into_owned();
         seen.lock().push((id, value.clone()));
         if id == Id::Port && value == "1" { Err("Permission denied".into()) } else { Ok(()) }

@@ -99,7 +99,7 @@ pub fn reload(engine: &Engine, thread: &mut Thread) -> Result<(), String> {
     engine.keyspace.hold(&mut thread.cx, None);
     let loaded = reload_held(engine, thread);
     engine.keyspace.release(&mut thread.cx);
-    thread.sync_clock(engine);
+    thread.sync_clock(&engine.clock);
     loaded
 }
 

@@ -10,6 +10,7 @@ use ::commands::row::KeyFlags;
 
 use super::{Catalogue as _, DEFAULT, Denied, Origin, Reason, Refusal, User, check, log};
 use crate::engine::Engine;
+use crate::table::Table;
 
 /// Bytes that ACL LOG keeps of the name in a failed login: the head of a request may be long.
 const NAME_MAX: usize = 256;
@@ -122,8 +123,8 @@ impl Caller {
     }
 
     /// The topics among these that the user may read.
-    pub fn readable(&self, engine: &Engine, topics: Vec<String>) -> Vec<String> {
-        readable(&self.user, engine.table.named(LIST), topics)
+    pub fn readable(&self, table: &Table, topics: Vec<String>) -> Vec<String> {
+        readable(&self.user, table.named(LIST), topics)
     }
 }
 

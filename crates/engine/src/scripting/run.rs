@@ -398,7 +398,7 @@ impl Thread {
     ) -> u64 {
         if engine.attention.get() & Attention::MONITOR != 0 {
             let row = engine.table.get(id).row;
-            engine.monitors.feed_script(engine, session, self.wall_us(engine), row, args);
+            engine.monitors.feed_script(engine, session, self.wall_us(&engine.clock), row, args);
         }
         let known = self.call_times.known(id);
         if known == Some(None) {

@@ -22,7 +22,7 @@ use crate::exec::run_data;
 use crate::helpers::AT_ONCE;
 use crate::pubsub::{self, ChannelKind};
 use crate::session::{Deferred, ReplyMode, Session};
-use crate::table::{Call, Cmd, Run};
+use crate::table::{Call, Cmd, Run, Table};
 
 /// Commands that are parsed before the first of them is executed.
 pub(super) const GROUP: usize = 32;
@@ -110,9 +110,9 @@ struct OfKind {
 impl OfKind {
     /// Those of command `id`. The one whose last reply was long is executed in the usual way.
     #[inline]
-    fn find(engine: &Engine, id: u16, long: u16) -> Self {
+    fn find(table: &Table, id: u16, long: u16) -> Self {
         let usual = id == NO_COMMAND || id == long;
-        if usual { Self::default() } else { Self::of(engine.table.get(id)) }
+        if usual { Self::default() } else { Self::of(table.get(id)) }
     }
 
     #[inline]
@@ -489,7 +489,7 @@ impl Thread {
             let p = &group[i];
             let sample = (ahead == 0).then(|| {
                 let spans = &spans[p.first as usize..][..p.argc as usize];
-                self.begin_sample(engine, &Args::new(input, spans, owned), out.len())
+                self.begin_sample(&engine.clock, &Args::new(input, spans, owned), out.len())
             });
             let fast = self.run_fast(engine, session, input, &group[i..until], spans, owned, out);
             self.cx.budget = Budget::UNLIMITED;
@@ -657,7 +657,7 @@ impl Thread {
         self.cx.no_touch = session.no_touch;
         let mut reply = Reply::new(out, session.proto);
         let mut db = Db::unlocked(&engine.keyspace, session.db, &mut self.cx);
-        if let part @ 1.. = shared_part(engine, group) {
+        if let part @ 1.. = shared_part(&engine.table, group) {
             prefetch_parts(&mut db, input, group, spans, owned, part);
         }
         let (mut last, mut of_kind) = (NO_COMMAND, OfKind::default());
@@ -670,7 +670,7 @@ impl Thread {
             }
             if p.id != last {
                 last = p.id;
-                of_kind = OfKind::find(engine, p.id, self.long);
+                of_kind = OfKind::find(&engine.table, p.id, self.long);
             }
             if let Some(run_function) = of_kind.run_function {
                 let some = &group[n..hinted.min(group.len())];
@@ -797,10 +797,10 @@ fn suspect(run: &[ParsedCommand]) -> &ParsedCommand {
 
 /// If the commands at the start of a group use one value, the argument that names a part of it; 0 otherwise.
 #[inline]
-fn shared_part(engine: &Engine, group: &[ParsedCommand]) -> u8 {
+fn shared_part(table: &Table, group: &[ParsedCommand]) -> u8 {
     match group {
         [first, second, ..] if first.hash == second.hash && first.id != NO_COMMAND => {
-            engine.table.get(first.id).part
+            table.get(first.id).part
         }
         _ => 0,
     }

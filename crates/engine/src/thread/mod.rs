@@ -29,6 +29,7 @@ use observe::costs::Costs;
 use observe::stats::bump;
 use observe::topkeys::Sampler;
 use resp::{Args, Out, Parser, Proto, Reply, Span, Template};
+use stdx::clock::Clock;
 use store::{Context, Db, Evicted, Flush, Key, Policy, SHARDS, Waiter};
 
 use crate::attention::Attention;
@@ -203,15 +204,15 @@ impl Thread {
         if let Some(solo) = engine.solo.lock().take() {
             t.cx.solo = solo;
         }
-        t.sync_clock(engine);
+        t.sync_clock(&engine.clock);
         t.refresh(&engine.config);
         t
     }
 
     /// Reads both clocks; called a few times per second.
-    pub fn sync_clock(&mut self, engine: &Engine) {
-        let wall = engine.clock.wall_us();
-        self.mono = engine.clock.monotonic_ns();
+    pub fn sync_clock(&mut self, clock: &Clock) {
+        let wall = clock.wall_us();
+        self.mono = clock.monotonic_ns();
         self.wall_offset = wall as i64 * 1000 - self.mono as i64;
         self.set_now();
     }
@@ -250,8 +251,8 @@ impl Thread {
     }
 
     /// Wall time in microseconds: the present, or when the script that runs began.
-    pub fn wall_us(&self, engine: &Engine) -> u64 {
-        self.frozen_us.unwrap_or_else(|| engine.clock.wall_us())
+    pub fn wall_us(&self, clock: &Clock) -> u64 {
+        self.frozen_us.unwrap_or_else(|| clock.wall_us())
     }
 
     /// Wall time in microseconds when a clock was last read.
@@ -450,7 +451,7 @@ impl Thread {
     /// the shards. Takes at most `budget_ns`. Returns whether keys are still due.
     pub fn cron(&mut self, engine: &Engine, threads: usize, budget_ns: u64) -> bool {
         self.refresh(&engine.config);
-        self.sync_clock(engine);
+        self.sync_clock(&engine.clock);
         self.sampler.tick(self.mono);
         engine.tick_hotkeys();
         if self.index == 0 {
@@ -605,7 +606,7 @@ impl Thread {
     /// Runs one command given as words, for tests and for embedding. Never waits.
     pub fn call(&mut self, engine: &Engine, session: &mut Session, words: &[&[u8]]) -> Out {
         self.refresh(&engine.config);
-        self.sync_clock(engine);
+        self.sync_clock(&engine.clock);
         let mut out = Out::default();
         let mut owned: Vec<Vec<u8>> = words.iter().map(|w| w.to_vec()).collect();
         let spans: Vec<Span> = (0..owned.len()).map(Span::owned).collect();

@@ -57,7 +57,7 @@ impl Follower<'_> {
         let port = match c.int(Id::ReplicaAnnouncePort) {
             // Those who come for it come as this server goes to its primary.
             0 if c.flag(Id::TlsReplication) && c.int(Id::TlsPort) != 0 => c.int(Id::TlsPort) as u16,
-            0 => self.engine.tcp_port.load(Relaxed) as u16,
+            0 => self.engine.info.tcp_port.load(Relaxed) as u16,
             port => port as u16,
         };
         let state = self.engine.replication.state();
@@ -257,7 +257,7 @@ fn is_late(e: &std::io::Error) -> bool {
 
 /// Connects to the primary.
 pub(super) fn dial(engine: &Engine, primary: &Primary) -> Option<Box<dyn Wire>> {
-    let dial = engine.on_dial.read().clone()?;
+    let dial = engine.hooks.dial.read().clone()?;
     let wire = match dial(Purpose::Replicate, &primary.host, primary.port, CONNECTING) {
         Ok(wire) => wire,
         Err(why) => {

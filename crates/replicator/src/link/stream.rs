@@ -129,7 +129,7 @@ impl<'a> Follower<'a> {
     /// Returns how many bytes were executed.
     fn run(&mut self, input: &[u8]) -> (usize, Result<(), String>) {
         let engine = self.engine;
-        self.thread.sync_clock(engine);
+        self.thread.sync_clock(&engine.clock);
         self.thread.cx.set_timeless(true, engine.clock.wall_ms() as i64);
         let mut parser = Parser::default();
         let mut out = Out::default();

@@ -139,7 +139,7 @@ static REWRITE: SessionCommand = super::command(
 
 /// Rewrites the configuration file; `force` writes defaults too. `what` begins the error's text.
 pub(super) fn rewrite(engine: &Engine, force: bool, what: &str) -> Outcome {
-    let Some(path) = &engine.config_file else {
+    let Some(path) = &engine.info.config_file else {
         return Err(Fail::text("ERR The server is running without a config file"));
     };
     let users = engine::acl::lines(engine);

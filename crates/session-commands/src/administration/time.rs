@@ -28,7 +28,7 @@ pub(crate) static TIME: SessionCommand = super::command(
 );
 
 fn run(call: &mut Call<'_>, _: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
-    write(call.thread.wall_us(call.engine) as i64, reply)
+    write(call.thread.wall_us(&call.engine.clock) as i64, reply)
 }
 
 pub(super) fn replayed(at: &mut Replayed<'_>, _: &Args<'_>, reply: &mut Reply<'_>) -> Outcome {

@@ -58,7 +58,7 @@ fn stats(engine: &Engine, _: &Client, _: &Args<'_>, reply: &mut Reply<'_>) -> Re
 fn feed(call: &mut Call<'_>, row: &Row, args: &Args<'_>) {
     let engine = call.engine;
     if engine.attention.get() & Attention::MONITOR != 0 {
-        let now = call.thread.wall_us(engine);
+        let now = call.thread.wall_us(&engine.clock);
         engine.monitors.feed(engine, call.session, now, row, args);
     }
 }

@@ -67,7 +67,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
     if engine.attention.get() & Attention::MONITOR != 0 {
         // Monitors see it behind its commands, and also when there were none to run: it ends the
         // transaction that MULTI has begun.
-        let now = call.thread.wall_us(engine);
+        let now = call.thread.wall_us(&engine.clock);
         engine.monitors.feed(engine, call.session, now, &EXEC.row, args);
     }
     outcome

@@ -72,7 +72,7 @@ impl Server {
     /// Lets time pass.
     pub(crate) fn wait_ms(&mut self, ms: u64) {
         self.clock.advance_ms(ms);
-        self.thread.sync_clock(&self.engine);
+        self.thread.sync_clock(&self.engine.clock);
     }
 
     /// A new connection.

@@ -42,7 +42,7 @@ pub(super) async fn list(
         return Err(bad("limit must be at least 1"));
     }
     let after = query.get("after").unwrap_or("").to_owned();
-    let names = caller.readable(&state.engine, state.ask(|b| b.topics()).await?);
+    let names = caller.readable(&state.engine.table, state.ask(|b| b.topics()).await?);
     let from = names.partition_point(|n| *n <= after);
     let page: Vec<&String> = names.iter().skip(from).take(limit).collect();
     Ok(json(StatusCode::OK, &json!({"topics": page, "more": from + page.len() < names.len()})))

@@ -402,7 +402,7 @@ fn populate(call: &mut Call<'_>, args: &Args<'_>) -> Outcome {
             };
             db.set(key, content, Ttl::Clear);
             engine::commit::note_words(
-                call.engine,
+                &call.engine.stream,
                 &worker.lane,
                 &db,
                 index,

@@ -39,7 +39,7 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     s.put("process_supervised", if supervised == Supervised::Systemd { "systemd" } else { "no" });
     s.put("run_id", &engine.run_id);
     // As in Redis: that of TLS, if there is no other.
-    let ports = [&engine.tcp_port, &engine.tls_port].map(|port| port.load(Relaxed));
+    let ports = [&engine.info.tcp_port, &engine.info.tls_port].map(|port| port.load(Relaxed));
     s.put("tcp_port", ports.into_iter().find(|port| *port != 0).unwrap_or(0));
     s.put("server_time_usec", wall_us);
     s.put("uptime_in_seconds", up);
@@ -47,8 +47,8 @@ pub(super) fn server(call: &mut Call<'_>, s: &mut Section) {
     s.put("hz", config.int(Id::Hz));
     s.put("configured_hz", config.int(Id::Hz));
     s.put("lru_clock", call.thread.cx.lru_clock);
-    s.put("executable", &engine.executable);
-    let file = engine.config_file.as_ref().map(|path| path.display().to_string());
+    s.put("executable", &engine.info.executable);
+    let file = engine.info.config_file.as_ref().map(|path| path.display().to_string());
     s.put("config_file", file.unwrap_or_default());
     s.put("worker_threads", engine.workers().len());
     s.put("io_threads_active", 0);
@@ -66,7 +66,7 @@ fn listeners(call: &Call<'_>, s: &mut Section) {
         n += 1;
     };
     let binds: String = config.list(Id::Bind).iter().map(|b| format!(",bind={b}")).collect();
-    let port = call.engine.tcp_port.load(Relaxed);
+    let port = call.engine.info.tcp_port.load(Relaxed);
     if port != 0 {
         put(format!("name=tcp{binds},port={port}"));
     }
@@ -74,7 +74,7 @@ fn listeners(call: &Call<'_>, s: &mut Section) {
     if !path.is_empty() {
         put(format!("name=unix,bind={path}"));
     }
-    let port = call.engine.tls_port.load(Relaxed);
+    let port = call.engine.info.tls_port.load(Relaxed);
     if port != 0 {
         put(format!("name=tls{binds},port={port}"));
     }

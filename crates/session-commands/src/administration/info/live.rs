@@ -7,7 +7,7 @@ use engine::Call;
 
 pub(super) fn live(call: &mut Call<'_>, s: &mut Section) {
     let live = &call.engine.live;
-    s.put("live_enabled", u8::from(call.engine.on_live.read().is_some()));
+    s.put("live_enabled", u8::from(call.engine.hooks.live.read().is_some()));
     for (name, count) in [
         ("live_clients", &live.clients),
         ("live_subscriptions", &live.subscriptions),
@@ -21,7 +21,7 @@ pub(super) fn live(call: &mut Call<'_>, s: &mut Section) {
     ] {
         s.put(name, count.load(Relaxed));
     }
-    if let Some(fields) = &*call.engine.on_live_info.read() {
+    if let Some(fields) = &*call.engine.hooks.live_info.read() {
         for (name, value) in fields() {
             s.put(&name, value);
         }

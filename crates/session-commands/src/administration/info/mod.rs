@@ -125,7 +125,7 @@ fn run(call: &mut Call<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outco
 
 /// All sections of INFO, for an observer inside the process.
 pub fn info(engine: &Engine, thread: &mut Thread) -> String {
-    thread.sync_clock(engine);
+    thread.sync_clock(&engine.clock);
     let session = &mut Session::inner(engine, thread.index);
     text(&mut Call { engine, thread, session }, |_, _| true)
 }

@@ -4,7 +4,7 @@ use super::Section;
 use engine::Call;
 
 pub(super) fn web(call: &mut Call<'_>, s: &mut Section) {
-    if let Some(fields) = &*call.engine.on_web_info.read() {
+    if let Some(fields) = &*call.engine.hooks.web_info.read() {
         fields().iter().for_each(|(name, value)| s.put(name, value));
     }
 }

@@ -47,7 +47,7 @@ impl Figures {
         Self {
             peak: stdx::mem::peak(),
             used: stdx::mem::used(),
-            startup: engine.startup_memory,
+            startup: engine.info.startup_memory,
             rss: process::rss(),
             clients: engine.clients.all().iter().map(|c| c.memory()).sum(),
             dbs,
