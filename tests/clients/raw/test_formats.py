@@ -5,6 +5,7 @@ import json
 import os
 import unittest
 
+from harness.bucket import MINIO
 from harness.server import beyond_redis
 
 FORMATS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "formats")
@@ -27,8 +28,10 @@ class Formats(unittest.TestCase):
         for version in versions:
             with open(os.path.join(FORMATS, version, "replies.json")) as file:
                 expected = json.load(file)
-            for name, (options, _, reads) in make.SERVERS.items():
+            for name, (_, _, reads) in make.SERVERS.items():
                 with self.subTest(version=version, files=name):
-                    replies = make.replay(os.path.join(FORMATS, version, name), options, reads)
+                    if name == "objects" and not MINIO:
+                        self.skipTest("MINIO names no server of an object store")
+                    replies = make.replay(name, os.path.join(FORMATS, version, name))
                     for question, reply, wanted in zip(reads, replies, expected[name], strict=True):
                         self.assertEqual(reply, wanted, question)
