@@ -17,6 +17,7 @@ mod fuzz;
 mod nightly;
 mod paths;
 mod process;
+mod prose;
 mod report;
 mod setup;
 mod suite;

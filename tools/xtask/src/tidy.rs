@@ -2,7 +2,7 @@
 //! that shows it fail.
 
 use crate::process::{self, cargo};
-use crate::{Result, circles, paths};
+use crate::{Result, circles, paths, prose};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -132,6 +132,8 @@ pub(crate) fn check(root: &Path) -> Result<Vec<Finding>> {
     let wrong = circles::check(root, &files)?;
     findings
         .extend(wrong.into_iter().map(|message| finding("tools/xtask/circles.txt", 0, message)));
+    let wrong = prose::check(root, &files)?;
+    findings.extend(wrong.into_iter().map(|message| finding(prose::FILE, 0, message)));
     match paths::read(&root.join(DIAGRAM)) {
         Ok(text) => findings.extend(check_diagram(&text, &workspace_arrows()?)),
         Err(_) => findings.push(finding(DIAGRAM, 0, "is missing")),
