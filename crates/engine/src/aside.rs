@@ -72,7 +72,7 @@ struct Task {
     args: Vec<Vec<u8>>,
 }
 
-/// What came out of it.
+/// The outcome of a long command.
 struct Done {
     out: Out,
     failed: Option<commands::Fail>,
@@ -134,7 +134,7 @@ impl Thread {
     /// About how many bytes of values a command will look at.
     fn estimate(&mut self, engine: &Engine, index: usize, cmd: &Cmd, args: &Args<'_>) -> usize {
         let ks = &engine.keyspace;
-        let steps = if cmd.traits.has(Traits::STEPS) {
+        let steps = if cmd.traits.has(Traits::COST_OF_COUNT) {
             let steps = commands::scan_count(args).saturating_mul(STEP);
             if !AT_ONCE.is_exceeded_by(steps) {
                 return 0;
@@ -150,8 +150,10 @@ impl Thread {
         if shards_of(cmd, args, &mut set).is_err() {
             return 0;
         }
-        // Of these, a command that writes does not read its first key.
-        let skip = usize::from(cmd.traits.has(Traits::MEETS) && cmd.row.flags.has(Flags::WRITE));
+        // A command that writes does not read its first key, the destination.
+        let skip = usize::from(
+            cmd.traits.has(Traits::COST_OF_SMALLEST) && cmd.row.flags.has(Flags::WRITE),
+        );
         let mut db = Db::lock_set(ks, index, set, &mut self.cx);
         let (mut keys, mut sum, mut least) = (0, 0usize, usize::MAX);
         let _ = commands::keys::positions(cmd.row, args, &mut |i| {
@@ -165,7 +167,7 @@ impl Thread {
                 least = least.min(bytes);
             }
         });
-        if cmd.traits.has(Traits::MEETS) {
+        if cmd.traits.has(Traits::COST_OF_SMALLEST) {
             least.saturating_mul(keys).min(sum)
         } else {
             sum.min(steps)
@@ -228,7 +230,7 @@ impl Engine {
             Some(multi) if cmd.traits.has(Traits::EXEC) => {
                 multi.commands().any(|(id, args)| meets(self.table.get(id), &args))
             }
-            // It is only queued.
+            // The command is only queued, and runs later.
             Some(_) => false,
         }
     }

@@ -371,8 +371,11 @@ impl Thread {
     /// CLIENT UNBLOCK: as if its time were over, or with an error. Returns whether it was waiting.
     pub fn unblock(&mut self, engine: &Engine, w: &Arc<Waiter>, error: bool) -> bool {
         // To clients it is no blocking command.
-        let aside = Traits::LONG.or(Traits::MEETS).or(Traits::STEPS).or(Traits::WEIGHS);
-        let runs = aside.or(Traits::WALKS);
+        let aside = Traits::COST_OF_VALUES
+            .or(Traits::COST_OF_SMALLEST)
+            .or(Traits::COST_OF_COUNT)
+            .or(Traits::ESTIMATES_ITSELF);
+        let runs = aside.or(Traits::WALKS_KEYSPACE);
         let runs = job(w).is_some_and(|job| engine.table.get(job.command).traits.has_any(runs));
         if runs || !self.end_wait(engine, w) {
             return false;

@@ -150,7 +150,7 @@ impl From<Fail> for Refusal {
 }
 
 impl Refusal {
-    /// What a client is answered.
+    /// The error that a client gets.
     #[cold]
     pub(crate) fn fail(self, user: &User, row: &Row) -> Fail {
         match self {
@@ -161,7 +161,7 @@ impl Refusal {
         }
     }
 
-    /// What a client is answered for a command of its transaction, in EXEC's reply.
+    /// The error for a command of a transaction, in EXEC's reply.
     #[cold]
     pub(crate) fn revoked(self, user: &User, row: &Row) -> Fail {
         match self {
@@ -235,7 +235,7 @@ impl<A: Argv + ?Sized> Request<'_, A> {
 /// What a script may do.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
-    /// It may write nothing.
+    /// The script may write nothing.
     pub(crate) read_only: bool,
     /// Memory is short, and it may not use more.
     pub(crate) out_of_memory: bool,
@@ -301,7 +301,7 @@ impl Engine {
         self.is_replica() && self.config.flag(Id::ReplicaReadOnly)
     }
 
-    /// What a client is told that writes to a replica; `None`: it may write.
+    /// The error for a client that writes to a replica; `None`: it may write.
     pub fn refuses_as_replica(&self) -> Option<Fail> {
         self.is_read_only().then_some(READONLY)
     }
@@ -437,7 +437,7 @@ impl Thread {
             }
             Run::Data(run) => run,
         };
-        if cmd.traits.has(Traits::WALKS)
+        if cmd.traits.has(Traits::WALKS_KEYSPACE)
             && self.cx.may_block
             && !self.whole
             && self.walk_keys(engine, session, id, args)
@@ -446,7 +446,9 @@ impl Thread {
         }
         let asks = self.cx.may_block && !self.whole;
         if asks
-            && cmd.traits.has_any(Traits::LONG.or(Traits::MEETS).or(Traits::STEPS))
+            && cmd.traits.has_any(
+                Traits::COST_OF_VALUES.or(Traits::COST_OF_SMALLEST).or(Traits::COST_OF_COUNT),
+            )
             && self.goes_aside(engine, session, id, args)
         {
             return Ok(());
@@ -464,7 +466,7 @@ impl Thread {
         }
     }
 
-    /// Locks the shards of a data command, runs it, and serves whom it wakes.
+    /// Locks the shards of a data command, runs it, and serves the waiters that it wakes.
     #[inline]
     fn run_locked(
         &mut self,
@@ -500,11 +502,11 @@ impl Thread {
             tracking::remember(engine, &mut self.pubsub, session, cmd, args);
         }
         if db.cx.block.is_some() {
-            // Before the shards are unlocked: a change after this look finds it waiting.
+            // The waiter registers before the shards are unlocked: a change after this look finds it waiting.
             register(engine, session, id, &mut db, args);
         }
         if !db.cx.ready.is_empty() && !self.in_transaction {
-            // Before the shards are unlocked, so that no later command is served first.
+            // Waiters are served before the shards are unlocked, so that no later command is served first.
             db.into_hold();
             self.serve_ready(engine);
             engine.keyspace.release(&mut self.cx);
@@ -650,8 +652,8 @@ pub(crate) fn run_data(
     reply: &mut Reply<'_>,
 ) -> Outcome {
     let outcome = run(db, args, reply);
-    // Otherwise nobody would run it elsewhere, and its client would wait for ever.
-    assert!(!db.cx.handed_over || own.1.traits.has(Traits::WEIGHS), "{}", own.1.row.name);
+    // Otherwise no thread would run it elsewhere, and its client would wait for ever.
+    assert!(!db.cx.handed_over || own.1.traits.has(Traits::ESTIMATES_ITSELF), "{}", own.1.row.name);
     commit_own(engine, local, db, &Own { db: own.0, cmd: own.1, args });
     outcome
 }

@@ -15,7 +15,7 @@ pub(crate) static BITCOUNT: DataCommand = DataCommand {
         group: Group::Bitmap,
         since: "2.6.0",
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("7.0.0", "Added the `BYTE|BIT` option.")],

@@ -17,7 +17,7 @@ pub(crate) static BITOP: DataCommand = DataCommand {
         since: "2.6.0",
         arity: -4,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[
             KeySpec::one(2, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(3, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),

@@ -15,7 +15,7 @@ pub(crate) static COPY: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),
             KeySpec::one(2, KeyFlags::OW.or(KeyFlags::UPDATE)),

@@ -16,7 +16,7 @@ pub(crate) static DUMP: DataCommand = DataCommand {
         since: "2.6.0",
         arity: 2,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
         complexity: "O(1) to find the key, O(N*M) for N parts of M bytes on average.",

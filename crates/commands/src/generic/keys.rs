@@ -14,7 +14,7 @@ pub(crate) static KEYS: DataCommand = DataCommand {
         arity: 2,
         flags: Flags::READONLY,
         acl: Acl::DANGEROUS,
-        traits: Traits::WALKS.or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::WALKS_KEYSPACE.or(Traits::SORTED_FOR_SCRIPTS),
         tips: &["request_policy:all_shards", "nondeterministic_output_order"],
         scope: Scope::Each,
         complexity: "O(N) where N is the number of keys in the database.",

@@ -14,7 +14,7 @@ pub(crate) static SCAN: DataCommand = DataCommand {
         since: "2.8.0",
         arity: -2,
         flags: Flags::READONLY.or(Flags::TOUCHES_ARBITRARY_KEYS),
-        traits: Traits::STEPS,
+        traits: Traits::COST_OF_COUNT,
         tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
         history: &[("6.0.0", "Added the `TYPE` subcommand.")],
         scope: Scope::Each,

@@ -13,7 +13,7 @@ pub(crate) static SORT: DataCommand = DataCommand {
         since: "1.0.0",
         arity: -2,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         acl: Acl::NO_GROUP.or(Acl::SET).or(Acl::SORTEDSET).or(Acl::LIST).or(Acl::DANGEROUS),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

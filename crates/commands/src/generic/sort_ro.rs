@@ -13,7 +13,7 @@ pub(crate) static SORT_RO: DataCommand = DataCommand {
         since: "7.0.0",
         arity: -2,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         acl: Acl::NO_GROUP.or(Acl::SET).or(Acl::SORTEDSET).or(Acl::LIST).or(Acl::DANGEROUS),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

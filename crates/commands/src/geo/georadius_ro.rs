@@ -13,7 +13,7 @@ pub(crate) static GEORADIUS_RO: DataCommand = DataCommand {
         group: Group::Geo,
         since: "3.2.10",
         arity: -6,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[

@@ -13,7 +13,7 @@ pub(crate) static GEORADIUSBYMEMBER: DataCommand = DataCommand {
         group: Group::Geo,
         since: "3.2.0",
         arity: -5,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS)),

@@ -13,7 +13,7 @@ pub(crate) static GEOSEARCH: DataCommand = DataCommand {
         group: Group::Geo,
         since: "6.2.0",
         arity: -7,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("7.0.0", "Added support for uppercase unit names.")],

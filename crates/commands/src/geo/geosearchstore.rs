@@ -13,7 +13,7 @@ pub(crate) static GEOSEARCHSTORE: DataCommand = DataCommand {
         group: Group::Geo,
         since: "6.2.0",
         arity: -8,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),

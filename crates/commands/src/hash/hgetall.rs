@@ -13,7 +13,7 @@ pub(crate) static HGETALL: DataCommand = DataCommand {
         group: Group::Hash,
         since: "2.0.0",
         arity: 2,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],

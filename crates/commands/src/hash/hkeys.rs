@@ -13,7 +13,7 @@ pub(crate) static HKEYS: DataCommand = DataCommand {
         group: Group::Hash,
         since: "2.0.0",
         arity: 2,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS).or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF).or(Traits::SORTED_FOR_SCRIPTS),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],

@@ -19,7 +19,7 @@ pub(crate) static HRANDFIELD: DataCommand = DataCommand {
         group: Group::Hash,
         since: "6.2.0",
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
@@ -66,7 +66,7 @@ OK
     subs: &[],
 };
 
-/// What one call asks for.
+/// The options of one call.
 #[derive(Clone, Copy)]
 struct Wish {
     /// How many fields; negative: each drawn anew. None: one, not in an array.

@@ -16,7 +16,7 @@ pub(crate) static HSCAN: DataCommand = DataCommand {
         since: "2.8.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::STEPS,
+        traits: Traits::COST_OF_COUNT,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],
         complexity: "O(1) for a call, O(N) for all of them, where N is the number of fields.",

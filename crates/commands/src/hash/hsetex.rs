@@ -86,7 +86,7 @@ enum Condition {
     Fxx,
 }
 
-/// What becomes of the fields' deadlines.
+/// How the fields' deadlines change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Deadline {
     None,

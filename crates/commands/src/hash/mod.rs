@@ -178,7 +178,7 @@ fn lapse<'f>(db: &mut Db<'_>, key: Key<'_>, fields: impl Iterator<Item = &'f [u8
     }
 }
 
-/// Before a write that looks at fields: removes those of them whose time is over. Costs one lookup
+/// Removes expired fields before a write that looks at fields. Costs one lookup
 /// unless some field of the hash is overdue.
 fn lapse_for_write<'f>(
     db: &mut Db<'_>,

@@ -14,7 +14,7 @@ pub(crate) static LINSERT: DataCommand = DataCommand {
         group: Group::List,
         since: "2.2.0",
         arity: 5,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::INSERT))],
         complexity: "O(N) where N is the number of elements up to the pivot.",

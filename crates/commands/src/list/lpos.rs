@@ -15,7 +15,7 @@ pub(crate) static LPOS: DataCommand = DataCommand {
         group: Group::List,
         since: "6.0.6",
         arity: -3,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N) where N is the number of elements that are looked at.",

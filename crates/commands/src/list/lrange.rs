@@ -14,7 +14,7 @@ pub(crate) static LRANGE: DataCommand = DataCommand {
         group: Group::List,
         since: "1.0.0",
         arity: 4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(S+N) where S is the distance of the first element from the nearer end, divided by tens of thousands, and N is the number of elements returned.",

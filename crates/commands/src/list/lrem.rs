@@ -13,7 +13,7 @@ pub(crate) static LREM: DataCommand = DataCommand {
         group: Group::List,
         since: "1.0.0",
         arity: 4,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE,
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::DELETE))],
         complexity: "O(N) where N is the length of the list.",

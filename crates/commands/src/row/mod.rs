@@ -115,7 +115,7 @@ impl Row {
         untranscribed: "",
     };
 
-    /// What is shown in place of a secret.
+    /// The text that is shown in place of a secret.
     pub const REDACTED: &'static str = "(redacted)";
 
     /// Whether argument `index` of this call is a secret, which may not be shown.
@@ -345,9 +345,9 @@ pub enum Channels {
 /// The shards that are locked while a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of its keys, all at once.
+    /// The shards of its keys, all at once.
     Keys,
-    /// Those of its keys; every shard when its arguments name others by patterns (SORT with BY or
+    /// The shards of its keys; every shard when its arguments name others by patterns (SORT with BY or
     /// GET).
     Patterns,
     /// Every shard at once: it sees or changes the whole keyspace atomically.

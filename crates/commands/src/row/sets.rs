@@ -94,13 +94,13 @@ bit_set! {
         /// Runs the function that argument 1 names.
         RUNS_FUNCTION = 14;
         /// Looks at all keys, one shard after the other, and may let other commands run in between.
-        WALKS = 15;
-        /// Looks at all of the values of its keys.
-        LONG = 16;
-        /// Looks at all of the smallest of the values that it reads, and at as many parts of the others.
-        MEETS = 17;
-        /// Looks at as many keys or members as its option COUNT says.
-        STEPS = 18;
+        WALKS_KEYSPACE = 15;
+        /// Takes time in proportion to the values of its keys: it looks at all of them.
+        COST_OF_VALUES = 16;
+        /// Takes time in proportion to the smallest of the values that it reads: it looks at as many parts of the others.
+        COST_OF_SMALLEST = 17;
+        /// Takes time in proportion to its option COUNT, which says how many keys or members it looks at.
+        COST_OF_COUNT = 18;
         /// Tells of the script that is running, and so does not wait for it.
         TELLS_OF_SCRIPTS = 19;
         /// Keeps the script that is argument 2.
@@ -109,8 +109,8 @@ bit_set! {
         FORGETS_SCRIPTS = 21;
         /// Redis sorted its reply for scripts, while it wrote scripts themselves to its files.
         SORTED_FOR_SCRIPTS = 22;
-        /// Finds out itself whether it takes long, before it does anything ([`store::Budget`]).
-        WEIGHS = 23;
+        /// Estimates its time itself, before it does anything ([`store::Budget`]).
+        ESTIMATES_ITSELF = 23;
         /// Locks all shards itself, at least for a moment.
         LOCKS_ALL = 24;
     }

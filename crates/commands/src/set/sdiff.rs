@@ -12,7 +12,7 @@ pub(crate) static SDIFF: DataCommand = DataCommand {
         group: Group::Set,
         arity: -2,
         flags: Flags::READONLY,
-        traits: Traits::LONG.or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::COST_OF_VALUES.or(Traits::SORTED_FOR_SCRIPTS),
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
         complexity: "O(N) where N is the number of members of all sets.",

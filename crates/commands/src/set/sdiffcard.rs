@@ -15,7 +15,7 @@ pub(crate) static SDIFFCARD: DataCommand = DataCommand {
         since: "8.10.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*M) where N is the size of the first set and M the number of sets.",
         summary: "Returns the number of members of a set that none of others has.",

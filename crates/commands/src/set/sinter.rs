@@ -12,7 +12,7 @@ pub(crate) static SINTER: DataCommand = DataCommand {
         group: Group::Set,
         arity: -2,
         flags: Flags::READONLY,
-        traits: Traits::MEETS.or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::COST_OF_SMALLEST.or(Traits::SORTED_FOR_SCRIPTS),
         keys: &[KeySpec::range(1, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],
         complexity: "O(N*M) at worst, where N is the size of the smallest set and M the number of sets; O(N) with N the size of all for integers.",

@@ -13,7 +13,7 @@ pub(crate) static SINTERCARD: DataCommand = DataCommand {
         since: "7.0.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::MEETS,
+        traits: Traits::COST_OF_SMALLEST,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*M) at worst, where N is the size of the smallest set and M the number of sets; O(N) with N the size of all for integers.",
         summary: "Returns the number of members that all of several sets have.",

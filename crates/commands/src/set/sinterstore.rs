@@ -12,7 +12,7 @@ pub(crate) static SINTERSTORE: DataCommand = DataCommand {
         group: Group::Set,
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::MEETS,
+        traits: Traits::COST_OF_SMALLEST,
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(2, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),

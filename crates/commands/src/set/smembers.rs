@@ -12,7 +12,7 @@ pub(crate) static SMEMBERS: DataCommand = DataCommand {
         name: "smembers",
         group: Group::Set,
         arity: 2,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS).or(Traits::SORTED_FOR_SCRIPTS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF).or(Traits::SORTED_FOR_SCRIPTS),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output_order"],

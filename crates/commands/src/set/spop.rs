@@ -16,7 +16,7 @@ pub(crate) static SPOP: DataCommand = DataCommand {
         name: "spop",
         group: Group::Set,
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::FAST),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE))],
         tips: &["nondeterministic_output"],

@@ -14,7 +14,7 @@ pub(crate) static SRANDMEMBER: DataCommand = DataCommand {
         name: "srandmember",
         group: Group::Set,
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],

@@ -15,7 +15,7 @@ pub(crate) static SUNIONCARD: DataCommand = DataCommand {
         since: "8.10.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N) where N is the size of all sets together.",
         summary: "Returns the number of members that at least one of several sets has.",

@@ -12,7 +12,7 @@ pub(crate) static SUNIONSTORE: DataCommand = DataCommand {
         group: Group::Set,
         arity: -3,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::range(2, -1, 1, KeyFlags::RO.or(KeyFlags::ACCESS)),

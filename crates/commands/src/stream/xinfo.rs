@@ -395,7 +395,7 @@ fn progress(reply: &mut Reply<'_>, stream: &Stream, group: &Group) {
 fn stream(db: &mut Db<'_>, args: &mut Args<'_>, reply: &mut Reply<'_>) -> Outcome {
     with_stream(db, args, |stream| {
         let bad = || super::bad_subcommand("XINFO", &args[1]);
-        // Of a full reply, how much of each list; 0: all.
+        // How many elements of each list a full reply has; 0: all.
         let full = match args.len() {
             3 => None,
             4 if args.is(3, "full") => Some(10),

@@ -9,7 +9,7 @@ pub(crate) static XREVRANGE: DataCommand = DataCommand {
         group: Group::Stream,
         since: "5.0.0",
         arity: -4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added exclusive ranges.")],

@@ -16,7 +16,7 @@ pub(crate) static LCS: DataCommand = DataCommand {
         group: Group::String,
         since: "7.0.0",
         arity: -3,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::range(1, 1, 1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*M) where N and M are the lengths of the two strings.",

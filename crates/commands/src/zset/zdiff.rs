@@ -14,7 +14,7 @@ pub(crate) static ZDIFF: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*K)+O(M*log(M)) where N is the size of the first source, K the number of sources and M the size of the result.",
         summary: "Returns what is in the first sorted set and in none of the others.",

@@ -14,7 +14,7 @@ pub(crate) static ZINTER: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::MEETS,
+        traits: Traits::COST_OF_SMALLEST,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*K)+O(M*log(M)) where N is the size of the smallest source, K the number of sources and M the size of the result.",
         summary: "Returns the intersection of sorted sets.",

@@ -14,7 +14,7 @@ pub(crate) static ZINTERCARD: DataCommand = DataCommand {
         since: "7.0.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::MEETS,
+        traits: Traits::COST_OF_SMALLEST,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N*K) where N is the size of the smallest source and K the number of sources.",
         summary: "Counts the members of an intersection of sorted sets.",

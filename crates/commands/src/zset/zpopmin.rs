@@ -13,7 +13,7 @@ pub(crate) static ZPOPMIN: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "5.0.0",
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::FAST),
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::DELETE))],
         complexity: "O(log(N)*M) where N is the size of the set and M the number of members popped.",

@@ -18,7 +18,7 @@ pub(crate) static ZRANDMEMBER: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "6.2.0",
         arity: -2,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         tips: &["nondeterministic_output"],

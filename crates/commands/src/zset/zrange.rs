@@ -13,7 +13,7 @@ pub(crate) static ZRANGE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.2.0",
         arity: -4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("6.2.0", "Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options.")],

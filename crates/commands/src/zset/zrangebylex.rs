@@ -13,7 +13,7 @@ pub(crate) static ZRANGEBYLEX: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "2.8.9",
         arity: -4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         doc_flags: DocFlags::DEPRECATED,

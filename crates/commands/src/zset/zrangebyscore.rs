@@ -13,7 +13,7 @@ pub(crate) static ZRANGEBYSCORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "1.0.5",
         arity: -4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("2.0.0", "Added the `WITHSCORES` modifier.")],

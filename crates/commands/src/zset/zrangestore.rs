@@ -13,7 +13,7 @@ pub(crate) static ZRANGESTORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "6.2.0",
         arity: -5,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE.or(Flags::DENYOOM),
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),

@@ -13,7 +13,7 @@ pub(crate) static ZREMRANGEBYLEX: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "2.8.9",
         arity: 4,
-        traits: Traits::WEIGHS,
+        traits: Traits::ESTIMATES_ITSELF,
         flags: Flags::WRITE,
         keys: &[KeySpec::one(1, KeyFlags::RW.or(KeyFlags::DELETE))],
         complexity: "O(log(N)+M) where N is the size of the set and M the number of members removed.",

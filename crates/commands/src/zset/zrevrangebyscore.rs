@@ -13,7 +13,7 @@ pub(crate) static ZREVRANGEBYSCORE: DataCommand = DataCommand {
         group: Group::SortedSet,
         since: "2.2.0",
         arity: -4,
-        traits: Traits::BY_REPLY.or(Traits::WEIGHS),
+        traits: Traits::BY_REPLY.or(Traits::ESTIMATES_ITSELF),
         flags: Flags::READONLY,
         keys: &[KeySpec::one(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         history: &[("2.1.6", "`min` and `max` can be exclusive.")],

@@ -14,7 +14,7 @@ pub(crate) static ZUNION: DataCommand = DataCommand {
         since: "6.2.0",
         arity: -3,
         flags: Flags::READONLY,
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[KeySpec::counted(1, KeyFlags::RO.or(KeyFlags::ACCESS))],
         complexity: "O(N)+O(M*log(M)) where N is the size of all sources together and M that of the result.",
         summary: "Returns the union of sorted sets.",

@@ -14,7 +14,7 @@ pub(crate) static ZUNIONSTORE: DataCommand = DataCommand {
         since: "2.0.0",
         arity: -4,
         flags: Flags::WRITE.or(Flags::DENYOOM),
-        traits: Traits::LONG,
+        traits: Traits::COST_OF_VALUES,
         keys: &[
             KeySpec::one(1, KeyFlags::OW.or(KeyFlags::UPDATE)),
             KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS)),

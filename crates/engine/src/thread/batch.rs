@@ -43,14 +43,14 @@ const ARGUMENTS_MANY: u32 = 1 << 20;
 /// Output of one command from which on its time is measured apart from its neighbours, in bytes.
 const LONG_REPLY: usize = 8 << 10;
 
-/// What a batch is executed with.
+/// The context that a batch is executed in.
 type Running<'r> =
     (&'r Engine, &'r mut Session, &'r mut Parser, &'r [u8], &'r mut Batch, &'r mut Out);
 
 /// Where a group's keys lie.
 pub(super) struct Ahead<'p> {
     pub(super) pin: &'p store::epoch::Guard,
-    /// Of the group's commands that have one key.
+    /// The buckets of the group's commands that have one key.
     pub(super) spots: [Spot<'p>; GROUP],
 }
 
@@ -104,11 +104,11 @@ struct OfKind {
     run: Option<DataFn>,
     run_function: Option<RunFunction>,
     by_reply: bool,
-    weighs: bool,
+    estimates: bool,
 }
 
 impl OfKind {
-    /// Those of command `id`. The one whose last reply was long is executed in the usual way.
+    /// The facts about command `id`. The command whose last reply was long is executed in the usual way.
     #[inline]
     fn find(table: &Table, id: u16, long: u16) -> Self {
         let usual = id == NO_COMMAND || id == long;
@@ -118,8 +118,8 @@ impl OfKind {
     #[inline]
     fn of(cmd: &Cmd) -> Self {
         let run = if let Run::Data(f) = cmd.run { Some(f) } else { None };
-        let weighs = cmd.traits.has(Traits::WEIGHS);
-        Self { run, run_function: cmd.run_function, by_reply: cmd.by_reply, weighs }
+        let estimates = cmd.traits.has(Traits::ESTIMATES_ITSELF);
+        Self { run, run_function: cmd.run_function, by_reply: cmd.by_reply, estimates }
     }
 }
 
@@ -354,7 +354,7 @@ impl Thread {
         }
     }
 
-    /// The same for commands of `N` arguments.
+    /// Parses commands of `N` arguments.
     fn parse_some<const N: usize>(
         &mut self,
         engine: &Engine,
@@ -690,7 +690,7 @@ impl Thread {
             db.move_to(p.hash, usize::from(p.near));
             let (own, local) = ((session.db, engine.table.get(p.id)), &mut self.pubsub);
             let outcome = run_data(engine, local, &mut db, run, own, &mut args, &mut reply);
-            if of_kind.weighs && std::mem::take(&mut db.cx.handed_over) {
+            if of_kind.estimates && std::mem::take(&mut db.cx.handed_over) {
                 // It is executed in the usual way, and handed over there.
                 break;
             }
@@ -707,7 +707,7 @@ impl Thread {
                 break;
             }
             if of_kind.by_reply && reply.out().len().saturating_sub(before) >= LONG_REPLY {
-                // It may have taken long, and so may the next one.
+                // The command may have taken long, and so may the next one.
                 self.long = p.id;
                 break;
             }

@@ -28,7 +28,7 @@ pub enum Foreseen {
 const RUNS_SCRIPT: Traits = Traits::RUNS_TEXT
     .or(Traits::RUNS_DIGEST)
     .or(Traits::RUNS_FUNCTION)
-    // Of a transaction, which may contain scripts.
+    // EXEC runs a transaction, which may contain scripts.
     .or(Traits::EXEC);
 const ENDS_SCRIPTS: Traits = Traits::ENDS_SCRIPTS.or(Traits::TELLS_OF_SCRIPTS);
 
