@@ -109,7 +109,7 @@ impl Acl {
         &self.server
     }
 
-    /// The user as whom pages read, unless another one is configured.
+    /// The user that reads keys for pages, unless another one is configured.
     pub fn reader(&self) -> &Arc<User> {
         &self.reader
     }

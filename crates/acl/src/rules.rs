@@ -30,12 +30,12 @@ pub struct Rules {
     passwords: Vec<Hash>,
     /// The permissions that rules outside parentheses are about.
     pub root: Selector,
-    /// Those of rules in parentheses.
+    /// The permissions of rules in parentheses.
     pub more: Vec<Selector>,
 }
 
 impl Rules {
-    /// Those of a user that has just been made.
+    /// The permissions of a user that has just been made.
     pub(crate) fn new(ground: Ground<'_>) -> Self {
         Self {
             on: false,
@@ -47,7 +47,7 @@ impl Rules {
         }
     }
 
-    /// Those of the default user while it is not configured: everything, and without a password.
+    /// The permissions of the default user while it is not configured: everything, and without a password.
     pub(crate) fn open(table: &dyn Catalogue) -> Self {
         let mut rules = Self::new(Ground { table, all_channels: true });
         rules.root.commands.set_all(true);

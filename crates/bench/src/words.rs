@@ -40,7 +40,7 @@ impl Words {
     /// (`--keys=5`, `-n5`).
     ///
     /// # Errors
-    /// There is none.
+    /// No value follows the option.
     pub fn value(&mut self, option: &str) -> Result<String, String> {
         let value = self.0.value().map_err(|_| format!("{option} needs a value"))?;
         Ok(value.to_string_lossy().into_owned())

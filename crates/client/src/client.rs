@@ -290,7 +290,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Those of `body`; the server's if it refuses a command; no reply.
+    /// The errors of `body`; the server's if it refuses a command; no reply.
     pub async fn exec_watching<T: FromValue, K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,

@@ -73,8 +73,8 @@ impl FromValue for String {
     }
 }
 
-/// A double as an integer: RESP3's form of what RESP2 says in digits. One with a fraction is none: it would not be the
-/// server's number any more, and in RESP2 it would be an error, too.
+/// A double as an integer: RESP3's form of what RESP2 says in digits. A double with a fraction is refused: its
+/// integer would not be the server's number, and in RESP2 it is an error, too.
 fn whole(n: f64) -> Option<i128> {
     /// 2^96: the doubles below it that are whole are exact as `i128`.
     const LIMIT: f64 = 79_228_162_514_264_337_593_543_950_336.0;

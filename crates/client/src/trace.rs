@@ -1,5 +1,5 @@
 //! Spans of commands, in the words of OpenTelemetry's conventions for Redis (semantic conventions 1.33, "Redis client
-//! operations"). Without the feature `tracing` there is none of this; with it, a span that nobody wants costs a load.
+//! operations"). Without the feature `tracing` there is none of this; with it, a span without a subscriber costs a load.
 //!
 //! A span lasts from the call to the reply and is entered whenever its future is polled. Arguments are in no field:
 //! they may be secrets. The level is debug, the target `apus_client`.

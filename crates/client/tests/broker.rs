@@ -89,7 +89,7 @@ impl Peer {
         }
     }
 
-    /// The next event in a channel; late ones of others are nobody's.
+    /// The next event in a channel; late ones of other channels are dropped.
     async fn event(&mut self, channel: &str) -> Value {
         loop {
             let event =

@@ -103,7 +103,7 @@ fn one_read_for_all_who_want_it() {
         let client = client(&server).await;
         client.set("k", 1).await.expect("set");
         let cache = client.cache(CacheConfig::default()).await.expect("connected");
-        // The server answers nobody for a while, so that all of them have asked by then.
+        // The server answers no client for a while, so that all of them have asked by then.
         client.call(Command::new("CLIENT PAUSE").arg((200, "ALL"))).await.expect("paused");
         let tasks: Vec<_> = (0..100)
             .map(|i| {
@@ -242,7 +242,7 @@ fn what_needs_resp3_says_so() {
     });
 }
 
-/// A connection that is dead and does not say so is found out, although nobody asks for anything that is not kept.
+/// A connection that is dead and does not say so is found out, although every read finds what the cache keeps.
 /// The half of a push behind the first words does not confuse the connection.
 #[test]
 fn a_silent_connection_is_not_believed() {

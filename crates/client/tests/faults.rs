@@ -95,7 +95,7 @@ fn more_replies_than_commands_break_the_connection() {
         })
         .await;
         let client = Client::with_config(config).await.expect("connected");
-        // The first reply is good; the one too much belongs to nobody and ends the connection.
+        // The first reply is good; the second one belongs to no command and ends the connection.
         client.set("k", "v").await.expect("answered");
         client.set("k", "v").await.expect("answered on the next connection");
         assert!(client.metrics().connects >= 2);

@@ -32,7 +32,7 @@ fn metrics_count_errors_and_times() {
         waiting.await.expect("no panic").expect("get");
         let slowest = client.metrics().latencies.quantile(1.0);
         assert!(slowest.as_millis() >= 90, "the pause is in it: {slowest:?}");
-        // Nobody answers any more.
+        // The server answers no more.
         drop(server);
         let mut failed = 0;
         while failed == 0 {

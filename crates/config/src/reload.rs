@@ -48,7 +48,7 @@ impl Source {
     /// Loads as [`load`] does, and notes from where.
     ///
     /// # Errors
-    /// Those of [`load`].
+    /// As [`load`].
     pub fn load<A: AsRef<OsStr>>(
         config: &Config,
         args: &[A],

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 
 use crate::kind::Kind;
 
-/// What a big value tells about itself.
+/// Facts that every kind of big value gives about itself.
 pub trait Value: Send + Sync + Sized + 'static {
     /// Its type.
     const KIND: Kind;
@@ -22,7 +22,7 @@ pub trait Value: Send + Sync + Sized + 'static {
     /// About how many allocations freeing it gives back.
     fn effort(&self) -> usize;
 
-    /// What OBJECT ENCODING answers.
+    /// The answer of OBJECT ENCODING.
     fn encoding_name(&self) -> &'static str;
 
     /// A copy (COPY).

@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use stdx::mem::{allocated, size_class};
 
-/// What a sequence is made of.
+/// A leaf of a sequence.
 pub(crate) trait Leaf: Clone + Debug {
-    /// What it is sorted by.
+    /// The key that leaves are sorted by.
     type Key: Copy + Debug + Ord;
 
     /// The least of what is in it, or less.
@@ -39,7 +39,7 @@ pub(crate) trait Leaf: Clone + Debug {
 const CHUNK: usize = if cfg!(test) { 6 } else { 32 };
 /// Leaves of more bytes than usual fill a chunk when they are fewer: about so many bytes are in one.
 const CHUNK_BYTES: usize = 160 << 10;
-/// So many bytes are copied at once and not shared.
+/// A sequence of up to this many bytes is copied at once and not shared.
 const FEW: usize = if cfg!(test) { 200 } else { 4096 };
 
 #[derive(Debug)]
@@ -163,7 +163,7 @@ pub(crate) struct LeafPosition {
 }
 
 impl LeafPosition {
-    /// That of the first leaf.
+    /// The position of the first leaf.
     pub(crate) const FIRST: Self = Self { part: 0, at: 0 };
 }
 
@@ -555,7 +555,7 @@ impl<T: Leaf> Clone for Iter<'_, T> {
 }
 
 impl<'a, T: Leaf> Iter<'a, T> {
-    /// Those of the next leaves that are in the same part.
+    /// The next leaves, as far as they are in the same part.
     #[inline]
     pub(crate) fn near(&self) -> &'a [T] {
         self.leaves.as_slice()

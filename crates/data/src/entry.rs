@@ -91,7 +91,7 @@ pub enum Content<'a> {
     Shared(Arc<Vec<u8>>),
 }
 
-/// What is written into an entry.
+/// The value that is written into an entry.
 enum Fill<'a> {
     Int(i64),
     Bytes(&'a [u8]),
@@ -561,7 +561,7 @@ impl Entry {
         self.set_head(self.head() | RAW);
     }
 
-    /// What OBJECT ENCODING answers.
+    /// The answer of OBJECT ENCODING.
     pub fn encoding_name(&self) -> &'static str {
         if let Some(big) = self.as_big() {
             return big.encoding_name();

@@ -28,7 +28,7 @@ mod model {
 
     #[derive(Default)]
     struct Pins {
-        /// Those that have begun and not ended.
+        /// The pins that have begun and not ended.
         under_way: Vec<u64>,
         last: u64,
         /// What is to be done when these pins have ended.

@@ -164,7 +164,7 @@ impl Cell {
     }
 }
 
-/// What is searched around a place, in metres.
+/// The area around a place that is searched, in metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchShape {
     /// A circle of this radius.
@@ -178,7 +178,7 @@ pub enum SearchShape {
 pub struct Search {
     /// Its middle.
     pub center: Coordinates,
-    /// What is searched.
+    /// The area.
     pub shape: SearchShape,
 }
 

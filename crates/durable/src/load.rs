@@ -51,8 +51,8 @@ enum Loadable {
     /// One that is too large to be cut out.
     Key(usize, Box<Loaded>),
     Function(Vec<u8>),
-    /// So many keys of this database will follow, says the file.
-    Room(usize, u64),
+    /// The file announces this many keys of the database.
+    Reserve(usize, u64),
 }
 
 /// The treatment of keys that are there already.
@@ -129,7 +129,7 @@ fn cut<R: Read>(
             Item::Aux { .. } => {}
             Item::Resize { keys, .. } => {
                 if let Some(send) = send {
-                    send.send(Loadable::Room(db, keys)).map_err(|_| gone())?;
+                    send.send(Loadable::Reserve(db, keys)).map_err(|_| gone())?;
                 }
             }
             Item::Function(code) => match send {
@@ -284,7 +284,7 @@ fn take(
         Loadable::Function(code) => {
             return engine.load_function(&code, present == Present::Replace);
         }
-        Loadable::Room(db, keys) => {
+        Loadable::Reserve(db, keys) => {
             let keys = keys.min(Durable::of(engine).loading.keys_max());
             engine.keyspace.reserve(db, usize::try_from(keys).unwrap_or(0), cx);
             return Ok(());
@@ -388,7 +388,7 @@ pub fn read_source<R: Read + Send>(
 /// The same for a file.
 ///
 /// # Errors
-/// Those of [`read_source`].
+/// As [`read_source`].
 pub fn read_file(
     engine: &Engine,
     cx: &mut Context,

@@ -39,14 +39,14 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// That of the data, if it is at one. Every shard is locked.
+    /// The position of the data, if it is at one. Every shard is locked.
     pub(crate) fn now(engine: &Engine) -> Option<Self> {
         // Held: a batch of the primary's stream is half executed.
         let _quiet = engine.replication.applying.try_lock()?;
         Self::of_data(engine)
     }
 
-    /// That of the data at the end of the server: all threads with clients have ended, and nothing of a primary's
+    /// The position of the data at the end of the server: all threads with clients have ended, and nothing of a primary's
     /// stream is executed behind this.
     pub(crate) fn at_the_end(engine: &Engine) -> Option<Self> {
         let _quiet = engine.replication.applying.try_lock_for(PATIENCE)?;
@@ -75,7 +75,7 @@ impl Position {
         ]
     }
 
-    /// That of a snapshot, if it has one. An error is for the load to find.
+    /// The position of a snapshot, if it has one. An error is for the load to find.
     pub(crate) fn of_file(path: &Path) -> Option<Self> {
         let mut reader =
             Reader::new(File::open(path).ok()?, rdb_limits(&Small::default()), false).ok()?;

@@ -36,7 +36,7 @@ pub fn replace_all<R: Read + Send>(
 /// admitted again.
 ///
 /// # Errors
-/// There is no thread to be had.
+/// The system has no more threads.
 pub fn load(
     engine: &Arc<Engine>,
     done: impl FnOnce(Result<(), String>) + Send + 'static,

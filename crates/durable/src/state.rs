@@ -23,7 +23,7 @@ pub struct Durable {
 }
 
 impl Durable {
-    /// That of an engine.
+    /// The state that belongs to an engine.
     ///
     /// # Panics
     /// The engine was made with something else: no code of this crate and no command that calls it can work.

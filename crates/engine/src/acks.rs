@@ -37,7 +37,7 @@ pub struct Acks {
     free_reads: AtomicBool,
     /// Nothing will be acknowledged for some time.
     stalled: AtomicBool,
-    /// What Sentinels are not answered.
+    /// Which questions of Sentinels are not answered.
     silence: AtomicU8,
     /// A thread reads the notes.
     listens: AtomicBool,
@@ -45,15 +45,15 @@ pub struct Acks {
     pongs: Mutex<Vec<Pong>>,
 }
 
-/// What Sentinels are not answered by a primary that may not be theirs.
+/// Which questions of Sentinels a primary that may not be theirs leaves unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Silence {
-    /// They are answered everything.
+    /// All questions are answered.
     None,
     /// No INFO, so that they do not choose it when they look for a replica to promote.
     Info,
-    /// Nor PING: a server that has just started may have lost data, and they had better choose a replica.
+    /// Neither INFO nor PING: a server that has just started may have lost data, and they had better choose a replica.
     Ping,
 }
 
@@ -148,7 +148,7 @@ impl Acks {
         self.stalled.load(SeqCst)
     }
 
-    /// What Sentinels are not answered from now on.
+    /// Sets which questions of Sentinels are not answered from now on.
     pub fn set_silence(&self, silence: Silence) {
         self.silence.store(silence as u8, SeqCst);
     }

@@ -36,7 +36,7 @@ impl Attention {
     /// A replica has no link to its primary, and `replica-serve-stale-data` is no.
     pub const STALE: u32 = 8192;
 
-    /// What the link to a primary does not heed.
+    /// The reasons that commands of the link to a primary ignore.
     pub(crate) const OBEYED: u32 =
         Self::REPLICA | Self::STALE | Self::MAXMEMORY | Self::DISK | Self::UNSAVED | Self::REPLICAS;
 

@@ -22,7 +22,7 @@ use crate::shares::{Share, Sum};
 pub struct Endpoint {
     /// `ip:port`, or `path:0` for a Unix socket.
     pub peer: Box<str>,
-    /// The same for our side.
+    /// The address of our side.
     pub local: Box<str>,
     /// Whether it is a Unix socket.
     pub unix: bool,
@@ -33,7 +33,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// That of a session without a connection.
+    /// The endpoint of a session without a connection.
     pub fn nowhere() -> Self {
         Self { peer: Box::default(), local: Box::default(), unix: true, loopback: true, fd: -1 }
     }
@@ -56,11 +56,11 @@ pub struct Names {
 pub enum PausedKill {
     /// The command.
     Words(Vec<Vec<u8>>),
-    /// It was done; this is its reply.
+    /// The command has run; this is its reply.
     Reply(Vec<u8>),
 }
 
-/// What is at the other end of a connection.
+/// The kind of peer at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Peer {
@@ -82,7 +82,7 @@ pub struct Client {
     /// Number of the thread it lives on.
     pub thread: usize,
     pub endpoint: Endpoint,
-    /// It speaks TLS.
+    /// The connection speaks TLS.
     pub tls: AtomicBool,
     /// Unix milliseconds.
     pub created_ms: i64,
@@ -159,7 +159,7 @@ pub(crate) enum Early {
     Refused,
 }
 
-/// Such commands, in their order.
+/// The commands that came early, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Noted(pub(crate) Vec<Early>);
 
@@ -323,7 +323,7 @@ const LOOKED_AT: u64 = 32 * 1024;
 /// A connection that has been taken off the list.
 pub(crate) struct Evicted {
     pub(crate) client: Arc<Client>,
-    /// It was being closed already.
+    /// The client was being closed already.
     pub(crate) was_closing: bool,
 }
 

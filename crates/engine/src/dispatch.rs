@@ -23,7 +23,7 @@ use observe::stats::bump;
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// It was answered.
+    /// The command was answered.
     Yes,
     /// It must wait until a pause is over; nothing was written.
     Wait,
@@ -55,7 +55,7 @@ fn subcommand(engine: &Engine, top: u16, args: &Args<'_>) -> Result<u16, Fail> {
     let Some(sub) = args.get(1) else { return Ok(top) };
     engine.table.find_sub(top, sub).ok_or_else(|| {
         let sub = quoted(&sub[..sub.len().min(128)]);
-        // As it was called: the command may have been renamed.
+        // The name as the client wrote it: the command may have been renamed.
         let name = String::from_utf8_lossy(&args[0]).to_ascii_uppercase();
         Fail::new(format!("ERR unknown subcommand '{sub}'. Try {name} HELP."))
     })

@@ -128,7 +128,7 @@ pub struct Worker {
     pub connections: AtomicU64,
     /// How many of them are fed with the stream of changes.
     pub fed: AtomicUsize,
-    /// What others want of it for these.
+    /// Requests of other threads to feed these.
     pub feed_request: FeedRequest,
     /// Where it leaves its records for the readers of the stream.
     pub lane: Arc<stream::Lane>,

@@ -15,7 +15,7 @@ pub trait Feed: std::any::Any + Send + Sync {
     fn ended(&self);
 }
 
-/// What [`Feed::next`] has done.
+/// The result of [`Feed::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fed {
     /// There may be more.

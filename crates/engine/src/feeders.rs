@@ -1,4 +1,4 @@
-//! Who has the threads feed their replicas, and how soon.
+//! Requests to threads to feed their replicas, and how soon.
 //!
 //! A thread that has committed changes and feeds no connection has another one render them: it *tells* one, once
 //! for all that comes until that one looks ([`Told`]). What is wanted of a thread that feeds stays noted until it
@@ -16,16 +16,16 @@ use stdx::sync::{AtomicBool, AtomicU8};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Urgency {
-    /// There is nothing for them.
+    /// No changes wait for the replicas.
     #[default]
     None,
-    /// There are changes: others may come first, for a bounded time.
+    /// Changes wait: other work may come first, for a bounded time.
     Soon,
     /// In its next turn: a client waits for it.
     Now,
 }
 
-/// What is wanted of one thread that feeds.
+/// Requests of other threads to a thread that feeds.
 #[derive(Debug, Default)]
 pub struct FeedRequest(AtomicU8);
 
@@ -56,7 +56,7 @@ impl FeedRequest {
 pub(crate) struct Told(AtomicBool);
 
 impl Told {
-    /// There are changes. Returns whether a thread is to be told.
+    /// Notes that there are changes. Returns whether a thread is to be told.
     pub(crate) fn tell(&self) -> bool {
         !self.0.swap(true, SeqCst)
     }

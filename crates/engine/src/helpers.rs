@@ -47,14 +47,14 @@ pub(crate) struct Announced {
     yields: bool,
 }
 
-/// What a helper does that wants shards.
+/// Whether a helper that wants shards goes on or waits.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// It waits until something changes, and asks again.
     Wait,
     /// It lets the commands run that have waited, says so ([`Announced::have_run`]), and asks again.
     Yield,
-    /// It announces them.
+    /// It announces the shards.
     Go,
 }
 

@@ -16,7 +16,7 @@ pub enum Message {
     Push(u64, Arc<Vec<u8>>),
     /// The reply of the command that blocks this client.
     Answer(u64, Vec<u8>),
-    /// The same for a long one, in pieces.
+    /// As [`Answer`](Self::Answer), for a long reply, in pieces.
     Pieces(u64, resp::Out),
     /// The command that blocks this client is to be run again earlier than the thread was last
     /// told.

@@ -51,13 +51,13 @@ impl Thread {
         }
     }
 
-    /// Before a command that is looked at.
+    /// Begins the sample of a command.
     #[cold]
     pub(crate) fn begin_sample(&self, clock: &Clock, args: &Args<'_>, output: usize) -> Sample {
         Sample::new(args, output, clock.monotonic_ns())
     }
 
-    /// Before a command of a transaction: a sample, if it is this one's turn to be looked at.
+    /// Begins the sample of a command of a transaction, if it is this command's turn to be sampled.
     pub fn begin_inner_sample(
         &mut self,
         clock: &Clock,
@@ -71,7 +71,7 @@ impl Thread {
         turn.then(|| self.begin_sample(clock, args, output))
     }
 
-    /// After a command that is looked at: the command, its database and arguments, if there was one.
+    /// Ends the sample of a command: `command` has it, its database and its arguments, if there was one.
     /// `output` is the output so far.
     #[cold]
     pub fn end_sample(

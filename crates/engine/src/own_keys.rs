@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use resp::Args;
 use store::{Db, Key};
 
-/// Names that are remembered: beyond that a client fills memory that nobody counts.
+/// Names that are remembered: beyond that a client fills memory that no limit counts.
 const NAMES_MAX: usize = 1 << 20;
 /// Names that are looked at per turn of the periodic work.
 const LOOKS: usize = 256;

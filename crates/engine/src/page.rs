@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::table::{Run, Table};
 use crate::thread::Thread;
 
-/// What a read of a page has brought.
+/// The result of a page's read.
 #[derive(Debug)]
 pub struct PageRead {
     /// The reply, in RESP3. Empty: it must wait, for the end of a pause, say.
@@ -68,7 +68,7 @@ impl Thread {
     /// `key` is called with each before the read.
     ///
     /// # Errors
-    /// There is no such command, or it does not only read; a text. Errors of the command itself are replies.
+    /// No such command exists, or the command does not only read: a text that says so. Errors of the command itself are replies.
     pub fn read_for_page(
         &mut self,
         engine: &Engine,

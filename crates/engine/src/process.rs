@@ -52,17 +52,17 @@ fn cpu(who: libc::c_int) -> CpuTime {
     })
 }
 
-/// Of the process.
+/// The CPU time of the process.
 pub fn cpu_self() -> CpuTime {
     cpu(libc::RUSAGE_SELF)
 }
 
-/// Of its ended children.
+/// The CPU time of the process's children that have ended.
 pub fn cpu_children() -> CpuTime {
     cpu(libc::RUSAGE_CHILDREN)
 }
 
-/// Of the calling thread, where the system reports it.
+/// The CPU time of the calling thread, where the system reports it.
 pub fn cpu_thread() -> Option<CpuTime> {
     #[cfg(target_os = "linux")]
     return Some(cpu(libc::RUSAGE_THREAD));

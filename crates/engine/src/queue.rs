@@ -115,7 +115,7 @@ impl Call<'_> {
     /// EXEC: locks the shards of all queued commands and runs the queue, unless a watched key has changed.
     ///
     /// # Errors
-    /// There is no transaction, or one of its commands was refused.
+    /// The session has no transaction, or one of its commands was refused.
     pub fn run_queue(&mut self, reply: &mut Reply<'_>) -> Outcome {
         let Some(multi) = self.session.multi.take() else {
             return Err(Fail::text("ERR EXEC without MULTI"));

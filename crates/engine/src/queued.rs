@@ -14,7 +14,7 @@ pub struct Multi {
     pub(crate) failed: bool,
     /// Flags of all queued commands together.
     pub(crate) flags: Flags,
-    /// Of the flags that allow a command, those that some queued command lacks.
+    /// Permission flags that at least one queued command lacks.
     pub(crate) lacks: Flags,
     /// Shards of their keys.
     pub(crate) shards: ShardSet,

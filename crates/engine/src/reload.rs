@@ -33,7 +33,7 @@ impl Engine {
                     log!(engine.log, Notice, "Reloaded: the configuration has not changed");
                 }
                 Ok(_) => {
-                    // Not the values: some are passwords.
+                    // The log does not show the values: some are passwords.
                     let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
                     log!(engine.log, Notice, "Reloaded: {}", names.join(", "));
                 }

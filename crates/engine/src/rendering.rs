@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Renders no more changes: this server becomes a replica, or nobody wants them. The caller has every
+    /// Renders no more changes: this server becomes a replica, or no replica wants them. The caller has every
     /// shard locked.
     pub fn end_rendering(&self) {
         let mut state = self.replication.state();

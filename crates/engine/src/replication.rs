@@ -45,7 +45,7 @@ pub struct Replication {
     pub good: AtomicUsize,
     /// What replies wait for.
     pub acks: Acks,
-    /// What this replica's clients have written, and is to expire.
+    /// Keys with deadlines that clients of this replica have written.
     pub own_keys: OwnKeys,
     /// `INFO`'s counts.
     pub counts: Counts,
@@ -77,7 +77,7 @@ pub struct Counts {
 pub struct State {
     /// Ids and offset of this server's data.
     pub history: History,
-    /// The last bytes of the stream; none: nobody has wanted them.
+    /// The last bytes of the stream; none: no replica has asked for them.
     pub backlog: Option<Backlog>,
     pub(crate) renderer: Renderer,
     pub(crate) records: Option<stream::Reader>,

@@ -67,11 +67,11 @@ pub type StuckFn = fn(&Engine, &Client, &Args<'_>, &mut Reply<'_>) -> Result<Stu
 /// What was done about a command of a client whose thread is stuck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// It was answered.
+    /// The command was answered.
     Answered,
-    /// It was answered, and the session runs it when its thread is free, before any other command.
+    /// The command was answered, and the session runs it when its thread is free, before any other command.
     Noted,
-    /// There is no answer.
+    /// The command was not answered.
     Silent,
 }
 

@@ -29,7 +29,7 @@ pub struct FamilyCosts {
     /// Without the time waited for locks.
     pub execute: AtomicU64,
     pub write: AtomicU64,
-    /// Of all commands, sampled or not.
+    /// Waits of all commands, sampled or not.
     pub lock_wait: AtomicU64,
     pub lock_waits: AtomicU64,
 }

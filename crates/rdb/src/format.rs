@@ -18,7 +18,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// That of a version, if it is one that is read.
+    /// The format of a version, if it is one that is read.
     pub(crate) fn of(version: u16) -> Option<Self> {
         match version {
             0..=VERSION_MAX => Some(Self::Redis),

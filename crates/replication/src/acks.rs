@@ -1,7 +1,7 @@
 //! What the replicas' acknowledgements allow: WAIT, WAITAOF and `min-replicas-to-write`.
 //!
 //! All of them count replicas that are online; they differ in what of a replica they look at.
-//! Nobody here waits: the caller looks again after each acknowledgement.
+//! No call here waits: the caller looks again after each acknowledgement.
 
 use crate::serve::Replica;
 

@@ -37,11 +37,11 @@
 //!
 //! What this module has is the primary's set and the replica's grant. Confirmations are messages in the stream
 //! that name replicas and the offsets of their acknowledgements (the crate `replicator`): all replicas share its bytes,
-//! and those that are not Apus deliver them to nobody. With such replicas the claim holds only if Sentinel may promote
+//! and those that are not Apus deliver them to no client. With such replicas the claim holds only if Sentinel may promote
 //! none of them (`replica-priority 0`).
 //!
 //! A server that becomes a primary does not know who holds grants of the one before, except by those messages:
-//! it [expects](InSync::expect) all whom the last one named. That suffices when a replica gets its first grant only after
+//! it [expects](InSync::expect) all replicas that the last one named. That suffices when a replica gets its first grant only after
 //! all others have acknowledged a message that names it.
 
 use std::collections::VecDeque;
@@ -106,7 +106,7 @@ impl InSync {
         self.move_on();
     }
 
-    /// So many replicas are needed from now on.
+    /// Sets how many replicas are needed from now on.
     pub fn need(&mut self, needed: usize) {
         self.needed = needed;
     }

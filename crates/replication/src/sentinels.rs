@@ -26,7 +26,7 @@
 //! with D = 1 s no lease is safe and quiet at once. Up to D plus the period are safe only if connections break
 //! silently: a Sentinel whose connection is reset counts from the last answer, not from the next PING.
 //!
-//! The lease does nothing against `SENTINEL FAILOVER`, which asks nobody: see [`crate::in_sync`]. It
+//! The lease does nothing against `SENTINEL FAILOVER`, which asks no other Sentinel: see [`crate::in_sync`]. It
 //! ends at once when a hello names another primary with a higher epoch ([`Sentinels::is_deposed`]).
 
 use stdx::num::parse_u64;
@@ -231,7 +231,7 @@ impl Sentinels {
     }
 
     /// Whether the primary may acknowledge and answer now. Without any Sentinel, known or expected, there
-    /// is nobody who would promote another server.
+    /// is none that would promote another server.
     pub fn is_valid(&self, now_ms: u64) -> bool {
         self.count() == 0 || self.until_ms().is_some_and(|until| now_ms < until)
     }

@@ -26,7 +26,7 @@ pub struct Replicator {
 }
 
 impl Replicator {
-    /// That of an engine.
+    /// The state that belongs to an engine.
     ///
     /// # Panics
     /// Another crate has put something else there.

@@ -85,7 +85,7 @@ pub fn upkeep(engine: &Engine, thread: &mut Thread) {
     }
 }
 
-/// Frees the backlog when nobody has wanted it for long. The offset stands still then, so that this history
+/// Frees the backlog when no replica has wanted it for long. The offset stands still then, so that this history
 /// ends.
 fn end_when_alone(engine: &Engine, thread: &mut Thread, now: i64) {
     let ttl = engine.config.int(Id::ReplBacklogTtl) * 1000;

@@ -109,7 +109,7 @@ fn collect(all: bool) {
 mod tests {
     #[test]
     fn the_number_of_the_option_is_right() {
-        // What is next to it has other defaults: an option of old versions, and the number of NUMA nodes.
+        // Neighbouring mimalloc options have other defaults: one of old versions, and the number of NUMA nodes.
         // SAFETY: reads numbers.
         let values =
             [-1, 0, 1].map(|i| unsafe { libmimalloc_sys::mi_option_get(super::PURGE_DELAY + i) });

@@ -144,7 +144,7 @@ struct Read {
 
 impl Tls {
     /// Reads everything that the options want. `starting`: a certificate that has expired is complained of, and
-    /// used: a server that did not start would not serve anybody.
+    /// used: a server that did not start would serve no client.
     ///
     /// # Errors
     /// Something cannot be used, and all is as before. The text has been logged.

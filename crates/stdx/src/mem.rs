@@ -112,7 +112,7 @@ pub struct Apart {
 }
 
 impl Apart {
-    /// So many bytes.
+    /// This many bytes.
     pub fn new(bytes: usize) -> Self {
         APART.fetch_add(bytes as i64, Relaxed);
         Self { bytes }

@@ -159,7 +159,7 @@ impl Budget {
     /// Bytes of a part at least, however small it is: compressed or an integer.
     const PART: usize = 32;
 
-    /// So many bytes.
+    /// A budget of this many bytes.
     pub const fn new(bytes: usize) -> Self {
         Self(bytes)
     }
@@ -171,7 +171,7 @@ impl Budget {
         n >= Self::FEW && n > self.parts(e, len, cheaper)
     }
 
-    /// Of how many of the `len` parts of a value the same is not too much.
+    /// How many of the `len` parts of a value a command may look at within the budget.
     #[cold]
     pub fn parts(self, e: &Entry, len: usize, cheaper: usize) -> usize {
         // All have the same size: nothing better is known at once.

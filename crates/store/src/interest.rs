@@ -53,7 +53,7 @@ pub struct Waiter {
     pub errors: bool,
     /// Names this wait to code that answers it later ([`crate::Block::answer_id`]); 0: no such code.
     pub answer_id: u64,
-    /// What the engine needs to run it again.
+    /// The data that the engine needs to run it again.
     pub job: Box<dyn Any + Send + Sync>,
     state: AtomicU8,
 }

@@ -72,7 +72,7 @@ fn without_locks_there_is_one_thread() {
     });
 }
 
-/// What is saved of the keys, by name.
+/// The values that the snapshot saved, by key.
 #[derive(Default)]
 struct Saved(Mutex<Vec<(Vec<u8>, usize)>>);
 
@@ -91,7 +91,7 @@ impl Keep for Saved {
     }
 }
 
-/// So long that a writer leaves it to the snapshot, and that the walk leaves a copy.
+/// Long enough that the writer freezes it and the snapshot saves the copy.
 const LONG: usize = 80_000;
 
 /// A change of a key, or of all of them.

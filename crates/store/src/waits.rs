@@ -26,7 +26,7 @@ pub fn do_meanwhile(f: Box<dyn FnMut()>) {
     MEANWHILE.set(Some(f));
 }
 
-/// This thread is stuck.
+/// Does what the thread has to do while it is stuck.
 #[cold]
 pub fn meanwhile() {
     MEANWHILE.with(|m| {

@@ -362,7 +362,7 @@ mod tests {
         assert_eq!((stream.last(), reader.readers()), (10, 1));
         drop(reader);
         assert!(!stream.is_on());
-        // The record that nobody has read is not found again.
+        // A record that no reader has read is not found again.
         let mut reader = stream.reader(20);
         append(&stream, &lane, b"y");
         assert_eq!(all(&mut reader, 9), [(21, b'y')]);

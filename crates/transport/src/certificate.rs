@@ -70,7 +70,7 @@ impl Identity {
     /// Checks that the certificate is valid at present.
     ///
     /// # Errors
-    /// It has expired, or is not valid yet.
+    /// The certificate has expired, or is not valid yet.
     pub fn check_time(&self) -> Result<(), Error> {
         is_valid_now(&self.key.cert[0], SystemTime::now()).map_err(|e| setup(&self.file, e))
     }
@@ -126,7 +126,7 @@ fn open(path: &Path, text: &str, password: &str) -> Result<PrivateKeyDer<'static
 /// The authorities in a file and in all files of a directory.
 ///
 /// # Errors
-/// One cannot be read, or there is none.
+/// A certificate cannot be read, or the file has none.
 pub fn authorities(file: Option<&Path>, dir: Option<&Path>) -> Result<RootCertStore, Error> {
     let mut store = RootCertStore::empty();
     let mut add = |path: &Path, all: Vec<CertificateDer<'static>>| {
@@ -223,7 +223,7 @@ fn subject<'a>(reader: &mut impl Reader<'a>) -> DerResult<Names> {
 /// Whether a certificate is valid at `now`.
 ///
 /// # Errors
-/// It is not; the text says why.
+/// The certificate is not valid now; the text says why.
 pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result<(), String> {
     let Fields { not_before, not_after, .. } = parse(certificate)?;
     if now > not_after.to_system_time() {
@@ -238,7 +238,7 @@ pub fn is_valid_now(certificate: &CertificateDer<'_>, now: SystemTime) -> Result
 /// The names in a certificate's subject.
 ///
 /// # Errors
-/// It is damaged.
+/// The certificate file cannot be parsed.
 pub fn names_of(certificate: &CertificateDer<'_>) -> Result<Names, String> {
     parse(certificate).map(|fields| fields.names)
 }

@@ -24,7 +24,7 @@ pub enum Check {
     Authority,
     /// That, and its name.
     Name,
-    /// Not at all: anybody in between can read and change everything.
+    /// Not at all: an attacker in between can read and change everything.
     Nothing,
 }
 

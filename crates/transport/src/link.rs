@@ -299,7 +299,7 @@ impl Link {
     /// Sends what the socket did not take. Returns whether that is all gone.
     ///
     /// # Errors
-    /// Of the socket, except that it takes nothing now.
+    /// The socket's errors, except that it takes nothing now.
     pub fn flush(&mut self, socket: &mut impl Write) -> io::Result<bool> {
         while self.sent < self.unsent.len() {
             match socket.write(&self.unsent[self.sent..]) {

@@ -119,7 +119,7 @@ impl Server {
     /// Checks that its certificate is valid at present.
     ///
     /// # Errors
-    /// It has expired, or is not valid yet.
+    /// The certificate has expired, or is not valid yet.
     pub fn check_time(&self) -> Result<(), Error> {
         self.identity.check_time()
     }

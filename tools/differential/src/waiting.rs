@@ -164,8 +164,8 @@ impl Side {
         Ok(())
     }
 
-    /// What the command was answered, what was given to whom because of it, and the clients that got
-    /// something. With several threads that takes a moment: those of whom it is `expected` have it.
+    /// The reply to the command, what waiting clients got because of it, and these clients. With several threads that
+    /// takes a moment: the `expected` clients have got something.
     fn step(
         &mut self,
         who: Option<usize>,

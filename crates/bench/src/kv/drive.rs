@@ -81,8 +81,8 @@ pub(crate) struct Driver<'a> {
     /// Replies per command of a mix, while a read is looked at.
     tally: Vec<u64>,
     outcome: Outcome,
-    /// Where a connection is made again that the server closes when all is answered, as servers of HTTP may;
-    /// and whether what is asked is HEAD.
+    /// Where to reconnect when the server closes an answered connection, as servers of HTTP may; and whether
+    /// the requests are HEAD.
     again: Option<(&'a Target, bool)>,
 }
 
@@ -233,24 +233,24 @@ impl<'a> Driver<'a> {
         reel: Reel,
         commands: usize,
         pacer: Option<Pacer>,
-        (target, bare): (&'a Target, bool),
+        (target, head_request): (&'a Target, bool),
     ) -> io::Result<Self> {
         let mut driver = Self::new(plan, sockets, reel, commands, pacer)?;
         for connection in &mut driver.connections {
-            connection.replies = Replies::Http(Responses::new(bare));
+            connection.replies = Replies::Http(Responses::new(head_request));
         }
-        driver.again = Some((target, bare));
+        driver.again = Some((target, head_request));
         Ok(driver)
     }
 
     /// Makes a connection again that the server has closed. As many requests are sent as it left unanswered;
     /// their latency counts from when they were first due.
     fn reconnect(&mut self, i: usize) -> io::Result<()> {
-        let Some((target, bare)) = self.again else { return Ok(()) };
+        let Some((target, head_request)) = self.again else { return Ok(()) };
         let socket = target.connect().map_err(io::Error::other)?;
         let connection = &mut self.connections[i];
         connection.stream = Stream::register(&self.poll, i, socket)?;
-        connection.replies = Replies::Http(Responses::new(bare));
+        connection.replies = Replies::Http(Responses::new(head_request));
         connection.unsent.clear();
         connection.sent = 0;
         connection.place = self.reel.place();

@@ -96,7 +96,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What holds where the command line says nothing.
+    /// The defaults.
     pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         Options {

@@ -45,7 +45,7 @@ pub(crate) struct Responses {
     /// What has come of a head that is not whole.
     head: Vec<u8>,
     /// Answers to HEAD have no bodies.
-    bare: bool,
+    head_request: bool,
     /// `Connection: close` was in a head.
     closes: bool,
 }
@@ -53,14 +53,14 @@ pub(crate) struct Responses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of the body are missing.
+    /// This many bytes of the body are missing.
     Body(u64),
     /// In the line with a chunk's size; whether digits may still come.
     Size {
         value: u64,
         digits: bool,
     },
-    /// So many bytes of a chunk are missing, its line end included.
+    /// This many bytes of a chunk are missing, its line end included.
     Chunk(u64),
     /// Behind the last chunk: bytes of this line.
     Trailer(u64),
@@ -69,9 +69,9 @@ enum State {
 const SIZE: State = State::Size { value: 0, digits: true };
 
 impl Responses {
-    /// `bare`: what is asked is HEAD.
-    pub(crate) fn new(bare: bool) -> Self {
-        Self { state: State::Head, head: Vec::new(), bare, closes: false }
+    /// `head_request`: the requests are HEAD, so their responses have no body.
+    pub(crate) fn new(head_request: bool) -> Self {
+        Self { state: State::Head, head: Vec::new(), head_request, closes: false }
     }
 
     /// As [`Replies::feed`]. Bytes behind a response that closes the connection are not looked at.
@@ -189,7 +189,7 @@ impl Responses {
             }
         }
         self.state = match length {
-            _ if self.bare || matches!(status, 204 | 304) => State::Head,
+            _ if self.head_request || matches!(status, 204 | 304) => State::Head,
             _ if chunked => SIZE,
             Some(0) => State::Head,
             Some(n) => State::Body(n),
@@ -204,8 +204,8 @@ mod checks {
     use super::*;
 
     /// Responses, errors, and whether the connection closes, for bytes in pieces of `step`.
-    fn count(text: &str, step: usize, bare: bool) -> Result<(u64, u64, bool), String> {
-        let mut responses = Responses::new(bare);
+    fn count(text: &str, step: usize, head_request: bool) -> Result<(u64, u64, bool), String> {
+        let mut responses = Responses::new(head_request);
         let (mut done, mut errors) = (0, Errors::default());
         for piece in text.as_bytes().chunks(step) {
             done += responses.feed(piece, &mut errors)?;

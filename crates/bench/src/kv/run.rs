@@ -106,7 +106,7 @@ fn driver<'a>(o: &Options, job: &Job<'a>, plan: &'a Plan, t: u64) -> Result<Driv
     let pacer = o.rate.map(|rate| Pacer::new(rate, depth as u64, t, threads));
     let commands = test.templates.len();
     let driver = if o.http {
-        Driver::of_http(plan, sockets, reel, commands, pacer, (target, is_bare(test)))
+        Driver::of_http(plan, sockets, reel, commands, pacer, (target, is_head_request(test)))
     } else {
         Driver::new(plan, sockets, reel, commands, pacer)
     };
@@ -196,7 +196,7 @@ pub(crate) fn run(o: &Options, job: &Job<'_>) -> Result<Measured, String> {
 }
 
 /// Whether all requests of a test are HEAD, whose answers have no bodies.
-fn is_bare(test: &Test) -> bool {
+fn is_head_request(test: &Test) -> bool {
     test.templates.iter().all(|t| t.args.first().is_some_and(|text| text.starts_with(b"HEAD ")))
 }
 

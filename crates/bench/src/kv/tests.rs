@@ -41,7 +41,7 @@ const TESTS: [(&str, &str, &str); 22] = [
     ("del", "DEL", "DEL key:{key}"),
 ];
 
-/// Those that only run when they are asked for.
+/// The tests that run only when they are asked for.
 const OWN: [&str; 1] = ["del"];
 
 impl Test {

@@ -23,7 +23,7 @@ impl TlsOptions {
     /// Takes an option if it is one of these. `value` gives what stands behind it.
     ///
     /// # Errors
-    /// Nothing stands there.
+    /// The option has no value.
     pub(crate) fn take(
         &mut self,
         flag: &str,

@@ -49,7 +49,7 @@ fn bench(o: &Options) -> Result<bool, String> {
     let mut runs: Vec<Vec<Run>> = o.places.iter().map(|_| Vec::new()).collect();
     for rep in 0..o.reps {
         for n in 0..o.places.len() {
-            // Each begins in turn: what the machine does meanwhile hits all alike.
+            // Each server begins in turn, so that noise affects every server equally.
             let at = (n + rep) % o.places.len();
             runs[at].push(run::run(o, &o.places[at])?);
         }

@@ -106,7 +106,7 @@ impl Figures {
         }
     }
 
-    /// Whether everything was delivered once, and nobody was put out.
+    /// Whether everything was delivered once, and no subscriber was disconnected.
     pub(super) fn is_whole(&self) -> bool {
         self.gaps + self.duplicates + self.lost + self.ended + self.not_recovered == 0
     }

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
     pub(super) seconds: f64,
-    /// Of the server's process, if it is known.
+    /// CPU time of the server's process, if it is known.
     pub(super) server_ns: Option<u64>,
     pub(super) client_ns: u64,
 }

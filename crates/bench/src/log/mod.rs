@@ -22,7 +22,7 @@ struct Run {
     seconds: f64,
     records: u64,
     bytes: u64,
-    /// Of the server's process, if it is on this machine and known.
+    /// CPU time of the server's process, if it is on this machine and known.
     server_cpu: Option<f64>,
     /// Milliseconds of a request at 50, 99 and 99.9 percent.
     latency_ms: [f64; 3],

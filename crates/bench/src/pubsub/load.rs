@@ -36,9 +36,9 @@ pub(super) struct Run {
     /// Deliveries that the server promised and that did not come before it answered PING.
     pub(super) lost: u64,
     pub(super) latency: Histogram,
-    /// Of the server's process, if it is on this machine and known.
+    /// CPU time of the server's process, if it is on this machine and known.
     pub(super) server_cpu_ns: Option<u64>,
-    /// Of the receiving threads.
+    /// CPU time of the receiving threads.
     pub(super) client_cpu_ns: u64,
 }
 

@@ -42,7 +42,7 @@ fn bench(o: &Options) -> Result<bool, String> {
         let mut runs: Vec<Vec<Run>> = o.targets.iter().map(|_| Vec::new()).collect();
         for rep in 0..o.reps {
             for n in 0..o.targets.len() {
-                // Each begins in turn: what the machine does meanwhile hits all alike.
+                // Each server begins in turn, so that noise affects every server equally.
                 let at = (n + rep) % o.targets.len();
                 runs[at].push(load::run(o, &o.targets[at], *depth)?);
             }

@@ -96,7 +96,7 @@ fn with_previous(channel: String, content: &[u8]) -> Result<BrokerEvent> {
     rest = rest.strip_prefix(b":").ok_or_else(|| wrong("a wrong length"))?;
     let data = counted(&mut rest)?;
     let (publication, _) = Publication::decode(data)?;
-    // Of a list it comes with its envelope.
+    // In a list, the previous publication has an envelope.
     let previous = match previous {
         [] => None,
         [b'_', b'_', b'p', ..] => Some(entry_of_list(previous)?),

@@ -52,8 +52,8 @@ pub struct BrokerConfig {
     pub prefix: String,
     /// Histories are lists and not streams; they cannot be read in reverse.
     pub uses_lists: bool,
-    /// How long the position of a channel is known that nobody uses; it is forgotten last of all. In whole seconds;
-    /// zero is for ever.
+    /// How long the position of an unused channel is kept; it is forgotten last of all. In whole seconds; zero is
+    /// for ever.
     pub meta_ttl: Duration,
     /// In a cluster, channels are spread over so many partitions, each with a connection for sharded PUB/SUB to the
     /// node that has it. With 0, each message goes to all nodes. It must be as centrifuge's
@@ -75,11 +75,11 @@ pub struct PublishOptions {
     pub history_size: u32,
     /// See `history_size`.
     pub history_ttl: Duration,
-    /// A second publication with the same key is none: it is answered as the first one.
+    /// A publication with a known key is not published again; it gets the first reply.
     pub idempotency_key: String,
     /// How long the key is known; five minutes if it is zero.
     pub result_ttl: Duration,
-    /// Those who get it may send their clients the difference from the one before it.
+    /// Subscribers may send their clients the difference from the publication before it.
     pub with_delta: bool,
     /// With a history in a stream: a version that is not higher than the last one is not published. Zero is none.
     pub version: u64,
@@ -385,7 +385,7 @@ impl Broker {
         }
     }
 
-    /// Removes a channel's publications. Its position stays, so that nobody takes what comes for what was.
+    /// Removes a channel's publications. Its position stays, so that no reader takes new publications for the removed ones.
     ///
     /// # Errors
     ///

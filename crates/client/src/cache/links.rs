@@ -4,7 +4,7 @@
 //! each master that was read from. A break of any of them forgets everything, which is seldom and simple. When the map
 //! of slots changes, keys of slots with another master are forgotten, and reads of them that are under way are not
 //! kept; connections to nodes that are masters no more are closed. A read is in the store before it looks at the map,
-//! so there is none between the two.
+//! so no read misses the invalidation.
 
 use crate::cache::{Shared, Tracking};
 use crate::client::Source;
@@ -138,7 +138,7 @@ async fn check(connection: Weak<Connection>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
         let Some(connection) = connection.upgrade() else { return };
-        // What is wrong is the driver's to find; here nobody is to be told.
+        // The driver reports errors; this task ignores them.
         let _ = Reply::new(connection, Command::new("PING")).await;
     }
 }

@@ -62,7 +62,7 @@ impl Default for CacheConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tracking {
-    /// Those that were read to be kept: the server remembers them.
+    /// Keys that were read to be kept: the server remembers them.
     OptIn,
     /// All keys with these prefixes, whether this client reads them or not: the server remembers nothing, and tells about every change.
     /// No prefix means all keys. A key without such a prefix is read and not kept.
@@ -139,7 +139,7 @@ const CACHEABLE: [&str; 44] = [
     "ZSCORE",
 ];
 
-/// Those of them that take more than one key.
+/// The commands among them that take more than one key.
 const WITH_MORE_KEYS: [&str; 2] = ["EXISTS", "PFCOUNT"];
 
 /// A client-side cache: see [`Client::cache`]. A clone is another handle to the same one.

@@ -71,7 +71,7 @@ impl Read {
             match (error.code(), error.kind()) {
                 // Nodes may not have agreed yet: the next map may be as wrong.
                 ("MOVED", _) if attempt < 2 => cluster.refresh(version).await,
-                // The slot is on its way: no node answers for what becomes of the key.
+                // The slot is on its way: no node will send an invalidation for this key.
                 ("ASK" | "TRYAGAIN", _) => {
                     let value = cluster.send(self.command.duplicate()).await?;
                     return Ok(Fresh { value, left: None, is_tracked: false });

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What an entry costs beside its bytes: the maps' own space, roughly.
 const ENTRY_BYTES: usize = 160;
-/// So many dead places in the order are let be.
+/// This many dead places in the order are tolerated.
 const DEAD_MAX: usize = 64;
 
 /// Values, and reads that are under way, of which `F` is the handle.

@@ -27,7 +27,7 @@ pub trait PubsubCommands: Target {
         Request::of(self.target(), &table::PUBSUB_HELP)
     }
 
-    /// How many different patterns anybody is subscribed to.
+    /// How many different patterns have subscribers.
     ///
     /// `PUBSUB NUMPAT`
     fn pubsub_numpat(&self) -> Request<'_> {

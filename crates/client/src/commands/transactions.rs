@@ -13,7 +13,7 @@ pub trait TransactionsCommands: Target {
         Request::of(self.target(), &table::DISCARD)
     }
 
-    /// Runs the queued commands of a transaction, with nobody else's in between.
+    /// Runs the queued commands of a transaction, with no other client's in between.
     ///
     /// `EXEC`
     fn exec(&self) -> Request<'_> {

@@ -302,7 +302,7 @@ impl Driver {
             let mut inner = self.queue.lock();
             inner.tick(is_connected, &mut self.wakers);
             inner.make_room(&self.queue, &mut self.wakers);
-            // The clock stands still while nobody waits.
+            // The clock stands still while no caller waits.
             if inner.pending() == 0 {
                 self.tick = None;
             } else if inner.oldest() < self.written {

@@ -11,7 +11,7 @@ use crate::parse::{Limits, Parser};
 use crate::value::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Replies to the first words are short.
+/// Size of the receive buffer; handshake replies are short.
 const LIMITS: Limits = Limits { depth_max: 8, string_bytes_max: 1 << 20, reply_bytes_max: 1 << 20 };
 
 /// One command, and whether it may fail.
@@ -121,7 +121,7 @@ fn credentials(config: &Config) -> Option<(&str, &str)> {
     }
 }
 
-/// The last reply, if none is an error that must not be.
+/// The last reply, unless a mandatory command failed.
 fn check(steps: &[Step], replies: Vec<Value>) -> Result<Option<Value>> {
     let mut last = None;
     for (step, reply) in steps.iter().zip(replies) {
@@ -154,7 +154,7 @@ impl Conversation<'_> {
             let (done, value) = self.parser.parse(&self.input)?;
             self.input.drain(..done);
             match value {
-                // It can be about nothing yet.
+                // No key is cached yet, so the push is ignored.
                 Some(Value::Push(_)) => {}
                 Some(_) if replies.len() == steps.len() => {
                     return Err(Error::protocol("a reply to no command"));

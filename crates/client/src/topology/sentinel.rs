@@ -1,7 +1,7 @@
 //! Sentinel: where the master of a name is, asked anew for every connection.
 //!
 //! A connection's driver asks before it connects, so a failover is a broken connection like any other. A watch on
-//! `+switch-master` breaks connections to a master that is none any more and does not say so.
+//! `+switch-master` breaks connections to a server that was demoted without closing them.
 
 use crate::command::Command;
 use crate::config::{Address, Config, SentinelConfig};
@@ -95,7 +95,7 @@ impl Sentinels {
         }
     }
 
-    /// Says when the sentinels have moved the master; ends when nobody wants to know. `tell` is told whether it has
+    /// Says when the sentinels have moved the master; ends when no receiver is left. `tell` is told whether it has
     /// moved, and says whether it wants to know more.
     pub(crate) async fn watch(self: Arc<Self>, tell: impl Fn(bool) -> bool + Send) {
         while tell(false) {

@@ -32,7 +32,7 @@ pub fn rewrite(
     users: Option<&[String]>,
     force: bool,
 ) -> io::Result<()> {
-    // Of a link, its target is rewritten.
+    // A link stays: its target is rewritten.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let old = match fs::read(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

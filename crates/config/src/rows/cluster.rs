@@ -22,7 +22,7 @@ ClusterMigrationBarrier: "cluster-migration-barrier", [], Int(0, INT_MAX), "1", 
 ClusterAllowReplicaMigration: "cluster-allow-replica-migration", [], Bool, "yes", RUNTIME, Accepted(NO_CLUSTER),
     "Lets replicas move to primaries that have none.";
 ClusterRequireFullCoverage: "cluster-require-full-coverage", [], Bool, "yes", RUNTIME, Accepted(NO_CLUSTER),
-    "Refuses every request while some slot is served by nobody.";
+    "Refuses every request while some slot is served by no node.";
 ClusterAllowReadsWhenDown: "cluster-allow-reads-when-down", [], Bool, "no", RUNTIME, Accepted(NO_CLUSTER),
     "Answers reads while the cluster is down.";
 ClusterAllowPubsubshardWhenDown: "cluster-allow-pubsubshard-when-down", [], Bool, "yes", RUNTIME, Accepted(NO_CLUSTER),

@@ -34,17 +34,17 @@ WebRoot: "web-root", [], Optional(any), "", IMMUTABLE, Effective,
 WebKey: "web-key", [], Optional(any), "", IMMUTABLE, Effective,
     "Hash with the files of a site, by their paths; empty for none. It comes before web-root, path by path. A change is served at once.";
 WebKeyUsers: "web-key-users", [], Optional(any), "", IMMUTABLE, Effective,
-    "Users, with commas between them, as whom the routes of a site in web-key may call functions; empty for none besides web-user.";
+    "Users that the routes of a site in web-key may call functions as, with commas between them; empty for none besides web-user.";
 WebUser: "web-user", [], Optional(any), "", IMMUTABLE, Effective,
-    "User as whom pages read keys; empty for one that may read every key and change nothing.";
+    "User that reads keys for pages; empty for one that may read every key and change nothing.";
 LiveConfig: "live-config", [], Optional(any), "", VOLATILE, Effective,
-    "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which lets nobody in. The file is read again when it changes. Live channels begin and end with a restart only.";
+    "File with the options of live channels, a config.json of Centrifugo 6; empty for no live channels. `{}` is a configuration, which admits no client. The file is read again when it changes. Live channels begin and end with a restart only.";
 LiveBroker: "live-broker", [], Optional(any), "", SENSITIVE | IMMUTABLE, Effective,
     "Where live channels are: the URL of another Apus or Redis, as `redis://host:6379`, `rediss://…`, `unix:///path`, `redis+sentinel://host:26379?sentinel_master_name=…` or `redis+cluster://host:7000`, behind which several servers serve one set of channels. Several, in quotes and with blanks between them, share the channels. Empty: in this server.";
 LiveBrokerPartitions: "live-broker-partitions", [], Int(0, 16384), "0", IMMUTABLE, Effective,
     "Over how many partitions of sharded PUB/SUB live channels are spread in a cluster, as with centrifuge's `NumShardedPubSubPartitions`; 0 uses PUB/SUB without shards.";
 LiveUser: "live-user", [], Optional(any), "", IMMUTABLE, Effective,
-    "User as whom functions run that decide about live channels; empty for one with all rights.";
+    "User that runs the functions that authorise live channels; empty for one with all rights.";
 WebCacheSize: "web-cache-size", [], Memory(0, BYTES_MAX), "64mb", RUNTIME, Effective,
     "Bytes of finished pages that are kept until a key of theirs changes; 0 keeps none.";
 WebLiveMax: "web-live-max", [], Int(0, 1_000_000), "10000", RUNTIME, Effective,

@@ -189,7 +189,7 @@ impl crate::big::Value for BigHash {
     }
 
     fn freeze(&mut self) -> Self {
-        // Of the deadlines the first is asked for, and whether there are any.
+        // The copy needs the first deadline only, which also says whether there are any.
         let deadlines = self.deadlines.first().copied().into_iter().collect();
         Self { table: self.table.view(), fields: self.fields, deadlines, name: self.name }
     }

@@ -38,7 +38,7 @@ unsafe impl Send for Field {}
 // SAFETY: `&Field` only reads.
 unsafe impl Sync for Field {}
 
-/// What is written behind the name.
+/// The bytes behind the name.
 enum Fill<'a> {
     Inline(&'a [u8]),
     Outside(Arc<Vec<u8>>),

@@ -246,7 +246,7 @@ impl Plan {
             129.. => 8,
             n => bits_for(n.saturating_sub(1) as u64),
         };
-        // What p bits save, against what they cost.
+        // The bytes that p bits save, less the bytes that they cost.
         let saved = |p: u32| -> usize {
             let most = (1usize << p) - 1;
             let bytes = |(n, times): (usize, &u32)| n.min(most) * *times as usize;

@@ -10,7 +10,7 @@ use crate::packed::{Item, START, replace};
 /// Elements of more bytes are nodes of their own.
 pub(super) const SOLO_MIN: usize = 4096;
 
-/// What a node holds, and how.
+/// The elements of a node and their layout.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     /// To be changed.
@@ -149,7 +149,7 @@ impl Node {
             let (from, to) = range(wanted);
             texts.plan(from, to)
         };
-        // As many as fill an allocation: size classes are up to a quarter apart. What packs to next
+        // Takes as many elements as fill an allocation: size classes are up to a quarter apart. What packs to next
         // to nothing need not.
         let mut wanted = (n * 3 / 4).max(1);
         let mut best = plan(wanted);

@@ -54,9 +54,9 @@ impl Limit {
 /// A list to be read.
 #[derive(Clone, Copy, Debug)]
 pub enum View<'a> {
-    /// Inside its entry.
+    /// A packed run inside its entry.
     Run(Packed<'a>),
-    /// Behind it.
+    /// A list outside of its entry.
     Big(&'a List),
 }
 

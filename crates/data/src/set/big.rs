@@ -28,7 +28,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// What OBJECT ENCODING answers.
+    /// The answer of OBJECT ENCODING.
     pub fn name(self) -> &'static str {
         match self {
             Self::Intset => "intset",

@@ -187,7 +187,7 @@ impl Ints {
 pub struct Walk<'a> {
     ints: &'a Ints,
     block: Option<&'a Block>,
-    /// Those behind it.
+    /// The blocks behind it.
     blocks: Iter<'a, Block>,
     at: usize,
 }

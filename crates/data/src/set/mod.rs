@@ -126,7 +126,7 @@ impl Draft {
         remove(self, item)
     }
 
-    /// What there is so far.
+    /// The members so far.
     pub fn set(&self) -> Set<'_> {
         Set::of(self.entry())
     }
@@ -261,9 +261,9 @@ impl<'a> Set<'a> {
 /// The integers of a set in ascending order.
 #[derive(Clone)]
 pub enum Sorted<'a> {
-    /// Those of a run, and the place of the next.
+    /// The integers of a run, and the place of the next.
     Run(IntRun<'a>, usize),
-    /// Those of a big set.
+    /// The integers of a big set.
     Blocks(Walk<'a>),
 }
 

@@ -12,7 +12,7 @@ pub struct Pending {
     pub time: i64,
     /// How often it was delivered.
     pub count: u64,
-    /// To whom.
+    /// The consumer that got it.
     pub consumer: ConsumerId,
 }
 
@@ -73,7 +73,7 @@ pub struct Group {
     order: Vec<u32>,
     /// Numbers that may be used again.
     free: Vec<u32>,
-    /// What the consumers hold from the allocator beyond their places.
+    /// Bytes that the consumers hold from the allocator beyond their places.
     consumer_bytes: usize,
 }
 

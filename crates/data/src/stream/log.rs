@@ -20,12 +20,12 @@ pub struct NodeLimits {
     pub entries: usize,
 }
 
-/// What trimming leaves.
+/// Which entries trimming keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trim {
-    /// So many entries, the last ones.
+    /// Keep the newest n entries.
     MaxLen(u64),
-    /// The entries from this ID on.
+    /// Keep the entries from this ID on.
     MinId(Id),
 }
 

@@ -104,7 +104,7 @@ impl Stream {
             Some(read) if !log.has_gap_after(group.last) => Some(read),
             _ => log.read_up_to(group.last),
         };
-        // What XGROUP SETID said may be anything.
+        // XGROUP SETID may have set any number.
         read.map(|read| log.added.wrapping_sub(read))
     }
 

@@ -104,9 +104,9 @@ const SAME: u8 = 0xe9;
 /// A field or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text<'a> {
-    /// One that reads as a canonical integer.
+    /// A text that reads as a canonical integer.
     Int(i64),
-    /// Any other.
+    /// Any other text.
     Bytes(&'a [u8]),
     /// Any other, in two parts of at most [`JOINED_MAX`] bytes together.
     Joined(&'a [u8], &'a [u8]),
@@ -185,7 +185,7 @@ enum Change {
     Same,
     /// The integer is greater by so much.
     By(i64),
-    /// So many bytes are common.
+    /// This many bytes at the start are common.
     Behind(usize),
     /// In a way that is not worth telling.
     All,

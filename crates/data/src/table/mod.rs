@@ -66,7 +66,7 @@ const BUCKETS_AHEAD: usize = 4;
 const POINTER: u64 = (1 << 48) - 1;
 const CHILD: u64 = 1;
 
-/// What a table holds: an owning pointer.
+/// An element of a table: an owning pointer.
 ///
 /// # Safety
 /// `into_raw` must give a pointer aligned to 8 whose value is below 2^48 (any user-space pointer
@@ -326,7 +326,7 @@ pub struct Table<T: Node> {
     old: Array,
     /// Buckets of `old` that have been emptied, from 0 upwards.
     moved: usize,
-    /// What it will grow into.
+    /// The array that it will grow into.
     coming: Option<Box<Coming>>,
     len: usize,
     children: usize,

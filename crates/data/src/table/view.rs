@@ -191,7 +191,7 @@ impl<T: Node> SlotMut<'_, T> {
 
 /// The buckets of a table as they were when a view began.
 pub(super) struct Pieces {
-    /// Those of both arrays.
+    /// The pieces of both arrays.
     parts: [ArrayPieces; 2],
     /// Nodes in them.
     nodes: usize,
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(gone.is_some(), model.remove(&key).is_some());
             return;
         }
-        // Of one length and of others: in place, and elsewhere.
+        // A value of the same length is written in place, another one elsewhere.
         let value =
             vec![b'a' + r.below(26) as u8; if r.below(2) == 0 { 5 } else { 5 + key.len() * 9 }];
         if let Some(mut slot) = t.find_mut(hash, |e| e.key() == key) {

@@ -140,15 +140,15 @@ pub struct How {
     pub nx: bool,
     /// Only if it is there.
     pub xx: bool,
-    /// One that is there only to a higher score.
+    /// A member that exists gets a new score only if it is higher.
     pub gt: bool,
-    /// One that is there only to a lower score.
+    /// A member that exists gets a new score only if it is lower.
     pub lt: bool,
     /// The score is added to what it has.
     pub incr: bool,
 }
 
-/// What came of it.
+/// What became of the member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Put {
     /// The member is new.

@@ -311,14 +311,14 @@ struct Ends {
     last: bool,
 }
 
-/// What is to be taken out.
+/// The items to take out.
 #[derive(Clone, Copy)]
 enum Which {
     /// Up to this many from a rank on.
     Ranks(usize, usize),
-    /// One.
+    /// One item.
     Item(Item),
-    /// One that gets another score, unless that leaves it where it is.
+    /// One item, which gets another score, unless that leaves it where it is.
     Rescored(Item, f64),
 }
 
@@ -666,7 +666,7 @@ const AHEAD: usize = 10;
 /// See [`Tree::iter`]. Crossing from leaf to leaf costs a descent.
 pub(super) struct Iter<'a> {
     tree: &'a Tree,
-    /// Of the next item.
+    /// The rank of the next item.
     rank: usize,
     back: bool,
     leaf: Option<(&'a Leaf, usize)>,

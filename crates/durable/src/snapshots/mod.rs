@@ -141,7 +141,7 @@ fn file(engine: &Engine, snapshots: &Snapshots) -> FileSink {
 /// Takes a snapshot in this thread. The shards that it has locked stay locked meanwhile; other threads go on.
 ///
 /// # Errors
-/// There is a snapshot under way, or the file cannot be written: the log says why.
+/// A snapshot is under way, or the file cannot be written: the log says why.
 pub fn save(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &Durable::of(engine).snapshots;
     if !p.claim() {
@@ -238,7 +238,7 @@ fn begin(
 /// thread has nothing locked.
 ///
 /// # Errors
-/// There is a snapshot under way, or no thread to be had. Nothing is called then.
+/// A snapshot is under way, or the system has no more threads. Nothing is called then.
 pub fn save_into(
     engine: &Engine,
     thread: &mut Thread,
@@ -279,7 +279,7 @@ pub fn save_for_replicas(
 /// Begins a snapshot in the background, called by a worker thread that has nothing locked.
 ///
 /// # Errors
-/// There is a snapshot under way, or no thread to be had.
+/// A snapshot is under way, or the system has no more threads.
 pub fn save_in_background(engine: &Engine, thread: &mut Thread) -> Result<(), Fail> {
     let p = &Durable::of(engine).snapshots;
     if p.is_busy() {

@@ -313,7 +313,7 @@ impl Taking {
     /// whole keyspace locked.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The sink's errors.
     pub(super) fn here(
         self,
         engine: &Engine,
@@ -341,7 +341,7 @@ impl Taking {
     /// keys.
     ///
     /// # Errors
-    /// Those of the sink.
+    /// The sink's errors.
     pub(super) fn apart(
         self,
         engine: &Engine,

@@ -16,10 +16,10 @@ pub trait Sink: Send {
     /// Takes the next bytes; waits as long as it must.
     ///
     /// # Errors
-    /// They cannot be taken: the snapshot ends.
+    /// The sink cannot take the bytes: the snapshot ends.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Those were all: the snapshot is whole. Called once.
+    /// The snapshot is whole: no more bytes follow. Called once.
     ///
     /// # Errors
     /// The bytes are not where they should be.
@@ -30,7 +30,7 @@ pub trait Sink: Send {
 /// then. Returns the length. After an error nothing is queued any more.
 ///
 /// # Errors
-/// Those of the sink; or the snapshot was given up.
+/// The sink's errors; or the snapshot was given up.
 pub(super) fn drain(
     sink: &mut dyn Sink,
     head: &[u8],

@@ -129,7 +129,7 @@ impl Snapshots {
         self.busy.store(false, Relaxed);
     }
 
-    /// That of BGSAVE or for replicas has ended.
+    /// The snapshot of BGSAVE, or the one for replicas, has ended.
     pub(super) fn ended_in_background(&self, now_ms: i64) {
         let began = self.background_since.swap(0, Relaxed);
         self.last_seconds.store((now_ms - began) / 1000, Relaxed);

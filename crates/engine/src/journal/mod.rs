@@ -31,15 +31,15 @@ const LARGE: usize = 4096;
 const OPEN: u8 = Condition::None as u8;
 const WRITTEN: u8 = Condition::Written as u8;
 
-/// What the output of a batch waits for.
+/// The record that the output of a batch waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Condition {
     /// Nothing.
     None,
-    /// That everything is written.
+    /// Output waits until everything is written.
     Written,
-    /// That everything is durable.
+    /// Output waits until everything is durable.
     Durable,
 }
 

@@ -49,7 +49,7 @@ pub type Dial =
 /// Why there is no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreached {
-    /// There is no such address, or no way to look for one.
+    /// The host has no address, or the lookup failed.
     NoAddress,
     /// The target does not accept connections, or not in time.
     Refused,

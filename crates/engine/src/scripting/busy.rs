@@ -46,7 +46,7 @@ const FUNCTION: u8 = 2;
 /// A script runs that is not slow, but has looked at the clock at least once.
 const RUNS: u8 = 3;
 
-/// It may be killed, or write.
+/// The script has written nothing: it may be killed, or write.
 const HARMLESS: u8 = 0;
 /// It has called a command that writes.
 const WROTE: u8 = 1;

@@ -28,7 +28,7 @@ pub struct Script {
     pub(crate) start: usize,
     /// Its flags; none without a shebang.
     pub(crate) flags: Option<lua::Flags>,
-    /// It is in the cache.
+    /// The script is in the cache.
     alive: AtomicBool,
     /// Only EVAL has added it: it is removed when there are too many.
     evaluated: AtomicBool,

@@ -19,7 +19,7 @@ impl Call<'_> {
     /// Runs the script whose text is argument 1, with `keys` keys.
     ///
     /// # Errors
-    /// It cannot be compiled, or it fails.
+    /// The script cannot be compiled, or it fails.
     pub fn run_script(
         &mut self,
         keys: usize,
@@ -45,7 +45,7 @@ impl Call<'_> {
     /// Runs the script of the cache that has this name, with `keys` keys.
     ///
     /// # Errors
-    /// There is none, or it fails.
+    /// The cache has no such script, or the script fails.
     pub fn run_named_script(
         &mut self,
         name: &[u8; 40],
@@ -104,7 +104,7 @@ impl Call<'_> {
     /// Runs the function whose name is argument 1.
     ///
     /// # Errors
-    /// There is none, the number of keys is wrong, or it fails.
+    /// No such function exists, the number of keys is wrong, or the function fails.
     pub fn run_function(
         &mut self,
         args: &Args<'_>,

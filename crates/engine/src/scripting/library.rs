@@ -24,9 +24,9 @@ const LOAD_NS: u64 = 500_000_000;
 pub struct Function {
     /// Its name.
     pub name: Vec<u8>,
-    /// What it does, if it says so.
+    /// Its description, if it has one.
     pub description: Option<Vec<u8>>,
-    /// What it may do.
+    /// Its flags.
     pub flags: lua::Flags,
 }
 

@@ -17,7 +17,7 @@ impl Thread {
     /// Compiles a script here and keeps it in the cache.
     ///
     /// # Errors
-    /// It cannot be compiled.
+    /// The library cannot be compiled.
     pub fn load_script(&mut self, engine: &Engine, text: &[u8]) -> Result<Arc<Script>, Fail> {
         let digest = cache::digest(text);
         let script = match engine.scripts.cache.get(&digest) {
@@ -51,7 +51,7 @@ impl Thread {
     /// Loads all libraries or none; with `flush`, in place of all others.
     ///
     /// # Errors
-    /// Those of [`load_library`](Self::load_library).
+    /// As [`load_library`](Self::load_library).
     pub fn restore_libraries(
         &mut self,
         engine: &Engine,
@@ -140,7 +140,7 @@ fn restore(
             if flush {
                 *all = Libraries::default();
             }
-            // Those that are replaced go first: functions may move from one library to another.
+            // Libraries that are replaced go first: functions may move from one library to another.
             for (library, _) in &loaded {
                 let name = carry(&library.name).into_owned();
                 if all.by_name.contains_key(&library.name) && !replace {

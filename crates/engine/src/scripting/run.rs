@@ -222,7 +222,7 @@ struct Runner<'a, 't> {
     inside: bool,
     /// Memory is short, and the script may not use more.
     over_memory: bool,
-    /// Not every shard is locked.
+    /// Some shard is not locked.
     partial: bool,
     /// It has called a command that writes.
     wrote: bool,
@@ -345,7 +345,7 @@ impl Host for Runner<'_, '_> {
     }
 
     fn set_repl(&mut self, targets: u8) {
-        // Of the two there is the journal only.
+        // The journal and the replicas read one stream, so the flag for the journal decides for both.
         self.thread.cx.untold = targets & lua::REPL_AOF == 0;
     }
 

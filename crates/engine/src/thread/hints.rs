@@ -11,13 +11,13 @@ use store::Hint;
 use super::batch::{Ahead, GROUP, ParsedGroup};
 use crate::engine::Engine;
 
-/// Those that are to be given: about the entries of one group, and about the buckets of the group behind it.
+/// The hints that a thread has still to give: about the entries of one group, and about the buckets of the next.
 pub(super) struct Hints {
     entries: [Hint; GROUP],
     buckets: [Hint; GROUP],
-    /// So many there are of both.
+    /// Commands per block of hints.
     counts: [usize; 2],
-    /// Those of so many commands have been given.
+    /// The hints of this number of commands have been given.
     given: usize,
 }
 
@@ -27,7 +27,7 @@ impl Hints {
         Self { entries: none, buckets: none, counts: [0; 2], given: 0 }
     }
 
-    /// Those about the buckets of a group.
+    /// Notes the hints about the buckets of a group.
     #[inline]
     pub(super) fn buckets(&mut self, group: &ParsedGroup, ahead: &Ahead<'_>) {
         for (hint, spot) in self.buckets.iter_mut().zip(&ahead.spots[..group.commands.len()]) {
@@ -36,7 +36,7 @@ impl Hints {
         self.counts[1] = group.commands.len();
     }
 
-    /// Those about the entries of a group, whose buckets have been asked for.
+    /// Notes the hints about the entries of a group, whose buckets have been asked for.
     #[inline]
     pub(super) fn entries(
         &mut self,

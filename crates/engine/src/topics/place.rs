@@ -86,7 +86,7 @@ pub(super) fn open(
 /// bytes of objects are on their way to readers, and `requests_max` requests to the store, unless that is 0.
 ///
 /// # Errors
-/// It cannot be used, or this server was built without object stores.
+/// The place cannot be used, or this server was built without object stores.
 #[cfg(feature = "cloud")]
 pub fn objects(
     url: &str,

@@ -290,7 +290,7 @@ impl Broker {
         loop {
             let bytes = want.bytes.min(permit.bytes());
             match self.read(topic, &Want { bytes, most: permit.bytes(), ..*want }) {
-                // That of one is enough.
+                // Memory for one batch is enough.
                 Err(Error::Larger { bytes }) if bytes > permit.bytes() => {
                     if !permit.fit(bytes) {
                         return Err(busy());

@@ -298,7 +298,7 @@ impl Inner {
             self.counters.storage_errors.fetch_add(1, Relaxed);
         })?;
         let fits = |p: &Prepared| {
-            // It took its time from the clock a little earlier.
+            // Its timestamp was read before ours.
             let same = Stamp { now_us: p.stamp.now_us, ..stamp } == p.stamp;
             same && p.lead == lead && p.stamp.now_us >= extent.latest_us
         };

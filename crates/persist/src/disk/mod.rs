@@ -98,7 +98,7 @@ pub trait File: Send + Sync {
 /// Whether there is such a file.
 ///
 /// # Errors
-/// It cannot be told.
+/// The system cannot say.
 pub fn exists(disk: &dyn Disk, path: &Path) -> io::Result<bool> {
     match disk.len(path) {
         Ok(_) => Ok(true),

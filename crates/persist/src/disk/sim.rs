@@ -47,7 +47,7 @@ pub struct Faults {
     pub room: Option<u64>,
     /// After so many good ones, syncs fail.
     pub good_syncs: Option<u32>,
-    /// Of a file whose sync fails, nothing written so far ever becomes durable, whatever later ones say.
+    /// When the sync of a file fails, nothing written so far ever becomes durable, whatever later syncs say.
     pub drops: bool,
     /// After so many good ones, writes fail.
     pub good_writes: Option<u32>,

@@ -156,7 +156,7 @@ impl Recovery {
     /// The journal at `place`, if there is one.
     ///
     /// # Errors
-    /// There is one that cannot be read.
+    /// A journal exists and cannot be read.
     pub fn open(disk: Arc<dyn Disk>, place: Location) -> Result<Option<Self>, Refusal> {
         let path = place.manifest();
         let text = match disk.read(&path) {

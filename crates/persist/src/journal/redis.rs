@@ -107,7 +107,7 @@ pub enum Stop {
     Truncated(u64),
     /// The bytes at this offset are no command.
     Malformed(u64),
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
 }
 
@@ -157,7 +157,7 @@ impl<R: Read> Commands<R> {
     /// are returned. None at the end of the file.
     ///
     /// # Errors
-    /// There is no further whole command.
+    /// No further whole command follows.
     pub fn next(&mut self, args: &mut Vec<(usize, usize)>) -> Result<Option<&[u8]>, Stop> {
         self.buf.drain(..self.at);
         self.base += self.at as u64;

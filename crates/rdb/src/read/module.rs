@@ -9,7 +9,7 @@ pub(super) fn name(id: u64) -> String {
     letters(id >> 10, 9)
 }
 
-/// So many characters of six bits, the last one lowest.
+/// `count` characters of six bits each, the last one lowest.
 fn letters(bits: u64, count: u32) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     (0..count).rev().map(|i| char::from(LETTERS[(bits >> (6 * i)) as usize & 63])).collect()

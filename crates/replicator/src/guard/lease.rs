@@ -94,7 +94,7 @@ impl Inner {
         }
         if let Some(lapse) = &self.lapsed {
             // An election may have been held meanwhile: hellos from behind it say that there was none, or, after
-            // one that has chosen nobody, that this server is still the primary.
+            // one that has chosen no server, that this server is still the primary.
             let (epoch, late) = (sentinels.epoch(), now.saturating_sub(lapse.since_ms) > window);
             let known = if lapse.epoch == 0 { epoch } else { lapse.epoch };
             let known = if late { epoch } else { known };

@@ -55,7 +55,7 @@ impl Follower<'_> {
         let c = &self.engine.config;
         let word = |id| Some(c.string(id).into_bytes()).filter(|s| !s.is_empty());
         let port = match c.int(Id::ReplicaAnnouncePort) {
-            // Those who come for it come as this server goes to its primary.
+            // Clients reach this server as it reaches its primary: over TLS if replication uses TLS.
             0 if c.flag(Id::TlsReplication) && c.int(Id::TlsPort) != 0 => c.int(Id::TlsPort) as u16,
             0 => self.engine.info.tcp_port.load(Relaxed) as u16,
             port => port as u16,

@@ -242,7 +242,7 @@ fn on_worker<R: Send + 'static>(
 ) -> Option<R> {
     let (give, take) = channel();
     let job = move |engine: &Engine, thread: &mut Thread| {
-        // Nobody waits any more when this thread has given up.
+        // No thread waits any more when this one has given up.
         let _ = give.send(f(engine, thread));
     };
     engine.post(0, Message::Run(Job::new(job)));

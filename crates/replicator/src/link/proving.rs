@@ -101,12 +101,12 @@ impl Proving {
         Ok(Self { writing: Writing(shared), thread })
     }
 
-    /// So many more bytes have been written.
+    /// This many more bytes have been written.
     pub(super) fn arrived(&self, bytes: usize) {
         self.writing.0.change(|arrived| arrived.bytes += bytes as u64);
     }
 
-    /// Those were all: waits for the outcome, and calls `meanwhile` again and again.
+    /// No more bytes follow: waits for the outcome, and calls `meanwhile` again and again.
     pub(super) fn outcome(self, mut meanwhile: impl FnMut()) -> Result<(), String> {
         let Self { writing, thread } = self;
         writing.0.change(|arrived| arrived.whole = true);

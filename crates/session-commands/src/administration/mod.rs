@@ -22,11 +22,11 @@ pub(crate) mod wait;
 use commands::row::{Flags, Row};
 use engine::{ReplayedFn, SessionCommand, SessionFn, StuckFn};
 
-/// Those that are answered while the thread of their connection is stuck.
+/// The commands that are answered while the thread of their connection is stuck.
 pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] =
     &[("replconf", replication::while_stuck), ("shutdown", shutdown::while_stuck)];
 
-/// Those that scripts call which an append-only file of Redis holds.
+/// The commands that scripts in an append-only file of Redis may call.
 pub(crate) const IN_REPLAYED_SCRIPTS: &[(&str, ReplayedFn)] = &[("time", time::replayed)];
 
 pub(crate) static COMMANDS: &[&SessionCommand] = &[

@@ -25,7 +25,7 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
     &select::SELECT,
 ];
 
-/// Those that are answered while the thread of their connection is stuck.
+/// The commands that are answered while the thread of their connection is stuck.
 pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("auth", auth::while_stuck),
     ("hello", hello::while_stuck),
@@ -33,6 +33,6 @@ pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("reset", reset::while_stuck),
 ];
 
-/// Those that scripts call which an append-only file of Redis holds.
+/// The commands that scripts in an append-only file of Redis may call.
 pub(crate) const IN_REPLAYED_SCRIPTS: &[(&str, ReplayedFn)] =
     &[("echo", echo::replayed), ("ping", ping::replayed), ("select", select::replayed)];

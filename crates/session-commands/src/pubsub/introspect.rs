@@ -134,7 +134,7 @@ static NUMPAT: SessionCommand = command(
         arity: 2,
         flags: COMMON,
         complexity: "O(1)",
-        summary: "How many different patterns anybody is subscribed to.",
+        summary: "How many different patterns have subscribers.",
         syntax: "PUBSUB NUMPAT",
         transcript: r#"
 > PUBSUB NUMPAT
@@ -177,7 +177,7 @@ static HELP: SessionCommand = command(
             "CHANNELS [<pattern>]",
             "    The channels that have subscribers: all, or those that match.",
             "NUMPAT",
-            "    How many different patterns anybody is subscribed to.",
+            "    How many different patterns have subscribers.",
             "NUMSUB [<channel> ...]",
             "    How many subscribers the channels have, those through patterns not counted.",
             "SHARDCHANNELS [<pattern>]",

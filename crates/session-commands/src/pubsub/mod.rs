@@ -23,13 +23,13 @@ pub(crate) static COMMANDS: &[&SessionCommand] = &[
 
 /// The flags that all of them have.
 const COMMON: Flags = Flags::PUBSUB.or(Flags::LOADING).or(Flags::STALE);
-/// Those of the commands that change subscriptions.
+/// The commands that change subscriptions.
 const CHANGING: Flags = COMMON.or(Flags::NOSCRIPT);
 
 /// The start of every row here.
 const BASE: Row = Row { group: Group::PubSub, scope: Scope::None, ..Row::DEFAULT };
 
-/// Those that scripts call which an append-only file of Redis holds.
+/// The commands that scripts in an append-only file of Redis may call.
 pub(crate) const IN_REPLAYED_SCRIPTS: &[(&str, ReplayedFn)] = &[("publish", publish::replayed)];
 
 /// Shard channels are routed like keys, and are none.

@@ -30,7 +30,7 @@ const WRITES: &[KeySpec] =
     &[KeySpec::counted(2, KeyFlags::RW.or(KeyFlags::ACCESS).or(KeyFlags::UPDATE))];
 const READS: &[KeySpec] = &[KeySpec::counted(2, KeyFlags::RO.or(KeyFlags::ACCESS))];
 
-/// Those that are answered while the thread of their connection is stuck.
+/// The commands that are answered while the thread of their connection is stuck.
 pub(crate) const WHILE_STUCK: &[(&str, StuckFn)] = &[
     ("script|kill", |engine, client, args, reply| kill(engine, client, args, reply, true)),
     ("function|kill", |engine, client, args, reply| kill(engine, client, args, reply, false)),

@@ -20,7 +20,7 @@ pub(crate) static EXEC: SessionCommand = SessionCommand {
             .or(Flags::SKIP_SLOWLOG),
         scope: Scope::None,
         complexity: "Depends on commands in the transaction",
-        summary: "Runs the queued commands of a transaction, with nobody else's in between.",
+        summary: "Runs the queued commands of a transaction, with no other client's in between.",
         syntax: "EXEC",
         transcript: r#"
 > EXEC

@@ -6,7 +6,7 @@ use commands::Fail;
 use engine::{Client, Engine, Stuck, StuckFn};
 use resp::{Args, Reply};
 
-/// Those that are answered while the thread of their connection is stuck. EXEC is not: a script is slow.
+/// The commands that are answered while the thread of their connection is stuck. EXEC is not among them: a script is slow.
 ///
 /// WATCH counts from when the session follows. No command that reads a key is answered before, so that no
 /// client has seen a value that is older than its watch.

@@ -35,11 +35,11 @@ impl<'a> Key<'a> {
 /// What happens to a key's deadline when its value is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
-    /// It stays.
+    /// The key keeps its deadline.
     Keep,
-    /// There is none afterwards.
+    /// The key has no deadline afterwards.
     Clear,
-    /// It is this one, in Unix milliseconds.
+    /// The key gets this deadline, in Unix milliseconds.
     At(i64),
 }
 
@@ -58,7 +58,7 @@ pub enum Flush {
     Now,
     /// In the background.
     Lazily,
-    /// Not here: they go to [`Context::apart`], for the caller that ran the command.
+    /// By the caller that ran the command: they go to [`Context::apart`].
     Apart,
 }
 

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! A command allocates nothing: its bytes are appended to a buffer that is used again, and its slot is one that
-//! an earlier command has left. One short lock guards all of it; nobody parses, writes or wakes under it.
+//! an earlier command has left. One short lock guards all of it; no thread parses, writes or wakes under it.
 //!
 //! Always true: replies come in the order of `order`; an entry keeps its slot until its last reply has come, also
-//! when nobody waits for it any more, so a slot is never used again for a reply that is not its own.
+//! when no caller waits for it any more, so a slot is never used again for a reply that is not its own.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metrics::{Load, Stats};
@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// The slot of an entry for which nobody waits any more.
+/// The slot of an entry for which no caller waits any more.
 const NOBODY: u32 = u32::MAX;
 /// A command waits for its reply for so many epochs, the driver's ticks, and at most one more.
 pub(crate) const EPOCHS: u32 = 4;
@@ -158,7 +158,7 @@ impl Queue {
             Phase::Down(error) => return Err(error.clone()),
             Phase::Closed => return Err(Error::new(ErrorKind::Closed, "the client is closed")),
         }
-        // Those who came first go first. A single command may be larger than the limit.
+        // Callers that came first go first. A single command may be larger than the limit.
         let before = ticket.unwrap_or(u64::MAX);
         let is_behind = inner.waiting.first_key_value().is_some_and(|(&first, _)| first < before);
         let is_full = |inner: &Inner| {
@@ -257,7 +257,7 @@ impl Queue {
         }
     }
 
-    /// No handle is left, and so nobody waits for anything: the driver ends.
+    /// No handle is left, and so no caller waits: the driver ends.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.phase = Phase::Closed;
@@ -401,7 +401,7 @@ impl Inner {
         }
     }
 
-    /// Callers for whom there is room now.
+    /// Callers that now have room.
     pub(crate) fn make_room(&mut self, queue: &Queue, wakers: &mut Vec<Waker>) {
         if self.order.len() < queue.commands_max && self.bytes() < queue.bytes_max {
             // The first one; it wakes the next when it has found room.
@@ -438,7 +438,7 @@ impl Inner {
         !matches!(self.phase, Phase::Open)
     }
 
-    /// Whether no handle is left. A reply that is awaited holds one, so nobody waits for anything then.
+    /// Whether no handle is left. A reply that is awaited holds one, so no caller waits then.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.phase, Phase::Closed)
     }

@@ -91,7 +91,7 @@ impl Model {
                 assert!(before.is_none(), "a slot was given to two");
             }
             Submitted::Full(ticket) => {
-                // It sends nothing, and nobody may wait behind it.
+                // It sends nothing, and no caller may wait behind it.
                 self.queue.forget_ticket(ticket);
             }
         }

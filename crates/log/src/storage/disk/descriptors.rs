@@ -43,7 +43,7 @@ struct State {
 /// A descriptor, or a few for a moment. Dropping it gives it back.
 pub(super) struct Permit {
     all: Arc<Descriptors>,
-    /// Of a keeper.
+    /// The number of the keeper that has it, if a keeper has it.
     number: Option<u64>,
 }
 

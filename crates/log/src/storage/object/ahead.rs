@@ -114,7 +114,7 @@ impl Ahead {
     /// `wait` for more.
     ///
     /// # Errors
-    /// Those of `fetch`, and [`Error::Busy`] if there is no memory.
+    /// The errors of `fetch`, and [`Error::Busy`] if there is no memory.
     pub(super) fn get(
         &self,
         key: &Key,

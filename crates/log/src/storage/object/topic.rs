@@ -54,7 +54,7 @@ pub(super) struct State {
     pub(super) first: u64,
     pub(super) next: u64,
     pub(super) latest_us: u64,
-    /// Of all that was ever appended …
+    /// Counted over all that was ever appended …
     pub(super) totals: Totals,
     /// … and of the removed records.
     pub(super) trimmed: Totals,

@@ -44,7 +44,7 @@ pub(super) struct Naming {
 pub(super) struct Rebase {
     pub(super) manifest: Manifest,
     pub(super) remove: Vec<String>,
-    /// Those that could not be removed, and why.
+    /// The files that could not be removed, and why.
     pub(super) left: Vec<String>,
 }
 

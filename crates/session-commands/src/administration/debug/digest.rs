@@ -61,7 +61,7 @@ fn mix_entry(digest: &mut Digest, e: &Entry) {
     }
 }
 
-/// Of all databases at one moment.
+/// The digest of all databases at one moment.
 pub(super) fn dataset(call: &mut Call<'_>) -> String {
     let mut all = Digest::default();
     let mut db = Db::lock_all(&call.engine.keyspace, 0, &mut call.thread.cx);

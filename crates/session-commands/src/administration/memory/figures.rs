@@ -14,7 +14,7 @@ pub(in crate::administration) struct Figures {
     pub(in crate::administration) startup: u64,
     /// Occupied in the machine.
     pub(in crate::administration) rss: u64,
-    /// Of all connections.
+    /// Bytes of all connections.
     pub(in crate::administration) clients: u64,
     /// Databases that have keys.
     pub(in crate::administration) dbs: Vec<Database>,
