@@ -164,7 +164,7 @@ impl Acks {
         self.listens.store(yes, SeqCst);
     }
 
-    /// Whether they are.
+    /// Whether a thread reads the notes.
     pub fn listens(&self) -> bool {
         self.listens.load(SeqCst)
     }

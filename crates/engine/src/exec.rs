@@ -125,7 +125,7 @@ pub(crate) struct Request<'a, A: ?Sized> {
     /// The command's number.
     pub(crate) id: u16,
     pub(crate) args: &'a A,
-    /// On whose permissions it depends.
+    /// The user whose permissions count.
     pub(crate) user: &'a User,
     pub(crate) client: &'a Client,
 }

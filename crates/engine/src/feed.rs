@@ -20,7 +20,7 @@ pub trait Feed: std::any::Any + Send + Sync {
 pub enum Fed {
     /// There may be more.
     Some,
-    /// There is nothing at the moment; the thread is woken when there is.
+    /// No bytes are there at the moment; the thread is woken when there are.
     Nothing,
     /// The connection is to be closed.
     End,

@@ -42,7 +42,7 @@ impl Job {
         Self(Box::new(run))
     }
 
-    /// Does it.
+    /// Does the job.
     pub fn run(self, engine: &Engine, thread: &mut Thread) {
         (self.0)(engine, thread);
     }

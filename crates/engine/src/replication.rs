@@ -65,7 +65,7 @@ pub struct Replication {
 pub struct Counts {
     /// Full copies.
     pub full: AtomicU64,
-    /// Replicas that went on.
+    /// Replicas that went on from their offset.
     pub partial: AtomicU64,
     /// Requests to go on that were refused.
     pub refused: AtomicU64,

@@ -54,9 +54,9 @@ pub fn container(_: &mut Call<'_>, args: &mut Args<'_>, _: &mut Reply<'_>) -> Ou
 /// A command's function.
 #[derive(Clone, Copy)]
 pub enum Run {
-    /// Over locked keys.
+    /// A data command: it sees the keys that are locked for it.
     Data(DataFn),
-    /// Over the session and the server.
+    /// A session command: it sees the session and the server.
     Session(SessionFn),
 }
 

@@ -11,9 +11,9 @@ use crate::session::Session;
 use crate::table::Cmd;
 use crate::thread::Thread;
 
-/// Remembers that a connection, or the page that it renders, has read the keys of a command. To be called while their shards are
-/// locked, after the read: clients are not notified of the removal of an expired key that the read
-/// came upon.
+/// Remembers that a connection, or the page that it renders, has read the keys of a command. To be called while
+/// their shards are locked, after the read: clients are not notified of the removal of an expired key that the
+/// read found.
 #[cold]
 pub(crate) fn remember(
     engine: &Engine,

@@ -102,7 +102,7 @@ impl Texts {
         Plan::text(self, from, to)
     }
 
-    /// Keeps them so.
+    /// The elements in the form that `plan` says.
     pub(super) fn freeze(&self, plan: &Plan) -> Cold {
         let mut out = Vec::with_capacity(plan.bytes);
         match &plan.code {

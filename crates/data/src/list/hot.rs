@@ -59,7 +59,7 @@ impl Hot {
         let run = self.buf.len() - self.start;
         let need = run + n;
         if need + need / 8 <= self.buf.capacity() {
-            // Enough, but at the other end.
+            // The buffer has enough room, but at the other end.
             let spare = self.buf.capacity() - need;
             let to = spare / 2 + if front { n } else { 0 };
             if to > self.start {

@@ -13,9 +13,9 @@ pub(super) const SOLO_MIN: usize = 4096;
 /// The elements of a node and their layout.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
-    /// To be changed.
+    /// Elements in a form that can be changed.
     Hot(Hot),
-    /// To be read.
+    /// Elements in a compact form that can only be read.
     Cold(Cold),
     /// One long element.
     Solo(Arc<Vec<u8>>),

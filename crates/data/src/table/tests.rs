@@ -226,7 +226,7 @@ fn a_table_with_room_moves_nothing() {
                 let k = key(n);
                 assert!(t.find(stdx::hash::hash64(&k), |e| e.key() == k).is_some());
             }
-            // It has that room already.
+            // The table has that room already.
             t.reserve(nodes as usize / 2);
             assert_eq!(t.main.len(), buckets);
         }

@@ -136,9 +136,9 @@ impl<'a> View<'a> {
 /// When a member is added or changed, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
-    /// Only if it is not there.
+    /// The member is only added: one that exists stays as it is.
     pub nx: bool,
-    /// Only if it is there.
+    /// The member is only changed: none is added.
     pub xx: bool,
     /// A member that exists gets a new score only if it is higher.
     pub gt: bool,

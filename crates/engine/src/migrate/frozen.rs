@@ -66,7 +66,7 @@ impl Engine {
             Some(multi) if cmd.traits.has(Traits::EXEC) => {
                 multi.commands().any(|(id, args)| named(self.table.get(id), &args))
             }
-            // It is only queued.
+            // The command is only queued, and runs later.
             Some(_) => false,
         }
     }

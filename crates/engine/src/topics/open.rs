@@ -12,9 +12,9 @@ use super::{Topics, place};
 use crate::engine::Engine;
 use crate::log;
 
-/// How often the log says that a bucket has not answered: after so long, then twice as long, and so on.
+/// When the log first says that a bucket has not answered; the next pauses are twice as long each.
 const TELL: Duration = Duration::from_secs(5);
-/// And at least so often.
+/// The longest pause between two such messages.
 const TELL_MAX: Duration = Duration::from_secs(60);
 /// Time between two tries to open a bucket.
 const AGAIN: Duration = Duration::from_secs(5);

@@ -205,7 +205,7 @@ impl<'a> Db<'a> {
         else {
             return false;
         };
-        // It is about to be looked for again.
+        // The caller is about to look for it again.
         self.near = e.place();
         if e.deadline().is_none_or(|d| d >= self.cx.now) {
             return false;
@@ -562,7 +562,7 @@ impl<'a> Db<'a> {
         // Under another key's hash no command would find it.
         assert!(e.key() == key.bytes);
         if self.cx.keep_expired {
-            // Absent may have meant hidden.
+            // An expired key is hidden, and may have seemed absent.
             self.discard(key);
         }
         let Self { locked, cx, index, .. } = self;
