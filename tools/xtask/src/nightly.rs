@@ -3,7 +3,7 @@
 //! - **Miri** interprets the tests of the crates with unsafe code, and fails at undefined behaviour. It is some
 //!   hundred times slower than the processor: [`SLOW`] names the tests that are left out, and CI runs those that
 //!   [`QUICK`] names.
-//! - **ThreadSanitizer** watches the memory accesses of the engine's tests, the standard library's included, and
+//! - **ThreadSanitizer** watches the memory accesses of the tests of [`TSAN`], the standard library's included, and
 //!   fails at two of them that nothing orders.
 //!
 //! A toolchain that is missing is installed with rustup. Where that cannot be done the part is left out, and the
@@ -25,10 +25,18 @@ const QUICK: [(&str, &[&str]); 3] = [
 ];
 
 /// Tests that would take hours under Miri, for their size and not for what they do.
-const SLOW: [&str; 1] = ["commands_beyond_the_reach_of_spans_have_their_arguments"];
+const SLOW: [&str; 6] = [
+    "commands_beyond_the_reach_of_spans_have_their_arguments",
+    "hll::tests::estimates_are_close_and_the_same_in_both_encodings",
+    "hll::tests::merging_gives_the_same_bytes_as_raising_one_by_one",
+    "hll::tests::damaged_values_are_refused_or_read_without_harm",
+    "list::tests::a_list_is_a_deque",
+    "list::tests::names_follow_the_limit",
+];
 
-/// What ThreadSanitizer looks at: everything that threads share.
-const TSAN: [&str; 4] = ["engine", "store", "pubsub", "persist"];
+/// What ThreadSanitizer looks at: every crate with tests or code of several threads.
+const TSAN: [&str; 8] =
+    ["engine", "store", "pubsub", "persist", "stream", "durable", "replicator", "session-commands"];
 
 /// Programs that rustup's toolchain brings, by their components.
 const COMPONENTS: &str = "miri,rust-src";

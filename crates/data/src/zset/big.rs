@@ -15,7 +15,7 @@ use crate::table::Table;
 pub struct ZSet {
     table: Table<Member>,
     tree: Tree,
-    /// What the members hold from the allocator.
+    /// Bytes that the members hold from the allocator.
     member_bytes: usize,
     /// It would be a listpack in Redis, whose listpacks may be longer than a run.
     pub(super) is_listpack: bool,
@@ -418,13 +418,15 @@ mod tests {
 
     #[test]
     fn sets_filled_in_order_have_full_leaves() {
+        let members = if cfg!(miri) { 1_000 } else { 10_000 };
         for step in [1.0, -1.0] {
             let mut z = ZSet::new();
-            for i in 0..10_000 {
+            for i in 0..members {
                 z.put(format!("{i}").as_bytes(), f64::from(i) * step);
             }
             z.tree.check();
-            assert!(z.tree.bytes() < 10_000 * 18, "{}", z.tree.bytes());
+            // The fixed part of a tree weighs more in a small one.
+            assert!(cfg!(miri) || z.tree.bytes() < members as usize * 18, "{}", z.tree.bytes());
         }
     }
 
