@@ -368,7 +368,7 @@ impl Reply {
                     })
                 }
                 ReplyResult::History(page) => w.inner(11, "history", |w| {
-                    w.list_or_null(1, "publications", &page.publications, |w, p| p.write(w));
+                    w.list_always(1, "publications", &page.publications, |w, p| p.write(w));
                     w.text_always(2, "epoch", &page.epoch);
                     w.uint_always(3, "offset", page.offset);
                 }),

@@ -202,8 +202,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Messages; null if there are none, in JSON, as Go writes a list that it never made.
-    pub(crate) fn list_or_null<T>(
+    /// The same; a list without items is written, in JSON.
+    pub(crate) fn list_always<T>(
         &mut self,
         field: u32,
         name: &str,
@@ -212,7 +212,7 @@ impl<'a> Writer<'a> {
     ) {
         if items.is_empty() && self.is_json() {
             self.name(name);
-            self.out.extend_from_slice(b"null");
+            self.out.extend_from_slice(b"[]");
         } else {
             self.list(field, name, items, body);
         }

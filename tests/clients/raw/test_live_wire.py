@@ -16,7 +16,7 @@ class TestLiveWire(unittest.TestCase):
         with Live(namespaces={"ch": HISTORY}) as live, live.client() as c:
             history = c.ask("history", channel="ch:empty")
             epoch = json.loads(history)["history"]["epoch"]
-            self.assertEqual(history, f'{{"id":2,"history":{{"publications":null,"epoch":"{epoch}","offset":0}}}}')
+            self.assertEqual(history, f'{{"id":2,"history":{{"publications":[],"epoch":"{epoch}","offset":0}}}}')
             self.assertEqual(
                 c.ask("presence_stats", channel="ch:empty"),
                 '{"id":3,"presence_stats":{"num_clients":0,"num_users":0}}',
