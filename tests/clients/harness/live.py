@@ -48,16 +48,17 @@ def config(namespaces, client=None, **more):
 
 
 class Live:
-    """A server with live channels: with `options` of the command line, and a configuration as of `config`. `server` is
-    its class."""
+    """A server with live channels: with `options` of the command line, and a configuration as of `config`, in `file`.
+    `server` is its class; `env` is added to its environment."""
 
-    def __init__(self, *options, namespaces=None, client=None, server=Server, **more):
+    def __init__(self, *options, namespaces=None, client=None, server=Server, env=None, **more):
         self.dir = tempfile.TemporaryDirectory()
         self.port = free_port()
-        file = os.path.join(self.dir.name, "live.json")
-        with open(file, "w", encoding="utf-8") as f:
+        self.file = os.path.join(self.dir.name, "live.json")
+        with open(self.file, "w", encoding="utf-8") as f:
             json.dump(config(namespaces or {"ch": {}}, client, **more), f)
-        self.server = server("--web-port", self.port, "--live-config", file, *options)
+        more = {"env": env} if env else {}
+        self.server = server("--web-port", self.port, "--live-config", self.file, *options, **more)
         self.connect = self.server.connect
 
     def __enter__(self):

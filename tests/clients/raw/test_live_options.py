@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness.live import Live, UniWebSocket, token
+from harness.live import Gone, Live, UniWebSocket, api, token
 from harness.server import beyond_redis
 
 
@@ -20,6 +20,37 @@ class TestOptions(unittest.TestCase):
     def refused(live, **claims):
         with UniWebSocket(live.port, {"token": token(sub="u", **claims)}) as c:
             return c.ended()
+
+    def test_the_environment_counts_more_than_the_file(self):
+        variables = {
+            "CENTRIFUGO_HTTP_API_KEY": "of the environment",
+            "CENTRIFUGO_CHANNEL_NAMESPACES_CH_HISTORY_SIZE": "1",
+            "CENTRIFUGO_CLIENT_PINGINTERVAL": "9s",
+        }
+        kept = {"history_size": 10, "history_ttl": "60s"}
+        with Live(namespaces={"ch": kept}, env=variables) as live:
+            with self.assertRaises(Gone) as refused:
+                live.answer("info")
+            self.assertEqual(refused.exception.code, 401)
+
+            def publish(n):
+                return api(live.port, "publish", {"channel": "ch:1", "data": n}, key="of the environment")
+
+            for n in range(3):
+                self.assertEqual(publish(n)["result"]["offset"], n + 1)
+            with live.client() as c:
+                self.assertEqual([p["data"] for p in c.call("history", channel="ch:1", limit=-1)["publications"]], [2])
+            live.server.wait_for_log("CENTRIFUGO_CLIENT_PINGINTERVAL")
+            # And a file that is read again is below it, too.
+            with live.connect() as c:
+                self.assertEqual(c.command("CONFIG", "SET", "live-config", live.file), b"+OK")
+            self.assertEqual(publish(3)["result"]["offset"], 4)
+
+    def test_a_bad_variable_stops_the_start(self):
+        with self.assertRaises(AssertionError) as failed, Live(env={"CENTRIFUGO_CLIENT_PING_INTERVAL": "bad"}):
+            pass
+        for part in ["`client.ping_interval`", "CENTRIFUGO_CLIENT_PING_INTERVAL"]:
+            self.assertIn(part, str(failed.exception))
 
     def test_joins_and_leaves_are_pushed_as_the_namespace_says(self):
         events = {"join_leave": True}

@@ -87,6 +87,7 @@ pub fn load(text: &[u8], variables: &[(String, String)]) -> Result<Loaded, LoadE
     if findings.problems.is_empty() {
         Ok(Loaded { options: Arc::new(options), notes: findings.notes })
     } else {
+        env::name_variables(&mut findings);
         Err(LoadError { problems: findings.problems })
     }
 }

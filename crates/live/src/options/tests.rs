@@ -324,6 +324,33 @@ fn what_would_let_in_what_was_kept_out_stops_the_start() {
 }
 
 #[test]
+fn a_problem_with_a_variable_names_it() {
+    let variable = |name: &str, value: &str| {
+        let file = json!({"channel": {"namespaces": [{"name": "my-chat"}]}});
+        let variables = [(name.to_owned(), value.to_owned())];
+        load(file.to_string().as_bytes(), &variables).map(|_| ()).map_err(|e| e.problems)
+    };
+    for (name, value, problem) in [
+        ("CENTRIFUGO_CLIENT_PING_INTERVAL", "bad", "`client.ping_interval` "),
+        ("CENTRIFUGO_CLIENT_CHANNEL_LIMIT", "x", "`client.channel_limit` must be an integer"),
+        (
+            "CENTRIFUGO_CHANNEL_NAMESPACES_MY_CHAT_HISTORY_TTL",
+            "x",
+            "`channel.namespaces[0].history_ttl` ",
+        ),
+        ("CENTRIFUGO_HTTP_SERVER_TLS_ENABLED", "true", "`http_server.tls` is not supported"),
+        ("CENTRIFUGO_USER_BLOCK_ENABLED", "true", "`user_block` is not supported"),
+    ] {
+        let problems = variable(name, value).expect_err("it must not load");
+        assert!(problems[0].starts_with(problem), "{problems:?}");
+        let is_named = problems[0].ends_with(&format!(" (from the environment: {name})"));
+        // Of a group no variable is the only one.
+        assert!(is_named || name.contains("TLS"), "{problems:?}");
+    }
+    variable("CENTRIFUGO_USER_BLOCK_ENABLED", "false").expect("it is off");
+}
+
+#[test]
 fn the_environment_counts_more_than_the_file() {
     let file = json!({
         "client": {"ping_interval": "1s", "channel_limit": 5},

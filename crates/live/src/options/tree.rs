@@ -38,6 +38,8 @@ pub(super) struct Findings {
     pub(super) notes: Vec<Note>,
     /// Variables that texts may name.
     pub(super) variables: HashMap<String, String>,
+    /// Options that the environment has set, and the variable of each.
+    pub(super) from_environment: HashMap<String, String>,
 }
 
 /// The rows of a group, with those of groups without a name among them.
@@ -342,7 +344,7 @@ fn shape(value: &Value) -> &'static str {
 }
 
 /// A truth value as Go spells it.
-fn go_bool(text: &str) -> Option<bool> {
+pub(super) fn go_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

@@ -31,6 +31,22 @@ fn stamp(path: &Path) -> Stamp {
     Some((meta.modified().ok()?, meta.len(), meta.ino()))
 }
 
+/// The variables of the environment that are for live channels. Those of others stay out.
+///
+/// # Errors
+/// The value of one is no text.
+fn environment() -> Result<Vec<(String, String)>, String> {
+    let ours = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| name.starts_with("CENTRIFUGO_"))?;
+        Some((name, value))
+    });
+    ours.map(|(name, value)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(format!("the variable {name} of the environment is no UTF-8")),
+    })
+    .collect()
+}
+
 /// The file in service.
 #[derive(Default)]
 pub(super) struct File {
@@ -39,7 +55,7 @@ pub(super) struct File {
 }
 
 impl File {
-    /// Reads the options of a file, and tells the log of what does nothing.
+    /// Reads the options of a file, and of the environment, and tells the log of what does nothing.
     ///
     /// # Errors
     /// A text with the path, and all that is wrong.
@@ -51,7 +67,8 @@ impl File {
         let stamp = stamp(&path);
         let text = std::fs::read(&path)
             .map_err(|e| format!("live-config {}: {}", path.display(), config::os_text(&e)))?;
-        let loaded = ::live::options::load(&text, &[]).map_err(|e| bad(e.to_string()))?;
+        let variables = environment().map_err(&bad)?;
+        let loaded = ::live::options::load(&text, &variables).map_err(|e| bad(e.to_string()))?;
         for note in &loaded.notes {
             log!(engine.log, Notice, "live-config: {}", note);
         }
