@@ -1,9 +1,13 @@
 """Live channels: options that say what clients are told."""
 
+import json
 import unittest
 
 from harness.live import Gone, Live, UniWebSocket, api, token
-from harness.server import beyond_redis
+from harness.replication import Client
+from harness.server import Server, beyond_redis, wait_until
+
+KEPT = {"history_size": 10, "history_ttl": "60s"}
 
 
 @beyond_redis
@@ -27,8 +31,7 @@ class TestOptions(unittest.TestCase):
             "CENTRIFUGO_CHANNEL_NAMESPACES_CH_HISTORY_SIZE": "1",
             "CENTRIFUGO_CLIENT_PINGINTERVAL": "9s",
         }
-        kept = {"history_size": 10, "history_ttl": "60s"}
-        with Live(namespaces={"ch": kept}, env=variables) as live:
+        with Live(namespaces={"ch": KEPT}, env=variables) as live:
             with self.assertRaises(Gone) as refused:
                 live.answer("info")
             self.assertEqual(refused.exception.code, 401)
@@ -51,6 +54,50 @@ class TestOptions(unittest.TestCase):
             pass
         for part in ["`client.ping_interval`", "CENTRIFUGO_CLIENT_PING_INTERVAL"]:
             self.assertIn(part, str(failed.exception))
+
+    def test_keys_and_messages_have_the_prefix_of_the_configuration(self):
+        redis = lambda prefix: {"enabled": True, "type": "redis", "redis": {"prefix": prefix}}
+        more = {"engine": {"redis": {"prefix": "mine"}}, "presence_manager": redis("who")}
+        with Live(namespaces={"ch": {**KEPT, "presence": True}}, **more) as live:
+            self.has_prefixes(live, live.server, "mine", "who")
+            # The keys of those who are there would be left behind.
+            with open(live.file, encoding="utf-8") as f:
+                config = json.load(f)
+            config["engine"]["redis"]["prefix"] = "other"
+            with open(live.file, "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            with live.connect() as c:
+                self.assertIn(b"restart", c.command("CONFIG", "SET", "live-config", live.file))
+
+    def test_a_broker_has_the_same_prefix(self):
+        redis = {"enabled": True, "type": "redis", "redis": {"prefix": "mine"}}
+        with Server() as broker:
+            url = f"redis://127.0.0.1:{broker.port}"
+            namespaces = {"ch": {**KEPT, "presence": True}}
+            with Live("--live-broker", url, namespaces=namespaces, broker=redis) as live:
+                wait_until(lambda: self.reached(live), "the broker is reached")
+                self.has_prefixes(live, broker, "mine", "mine")
+
+    @staticmethod
+    def reached(live):
+        with Client(live.server.port) as c:
+            return c.info("live")["live_broker_connected"] == "1"
+
+    def has_prefixes(self, live, store, all, presence):
+        with live.client() as c, Client(store.port) as r:
+            c.call("subscribe", channel="ch:1")
+            live.publish("ch:1", 1)
+            self.assertEqual(c.publication()["data"], 1)
+            wait_until(lambda: r("EXISTS", f"{presence}.presence.data.ch:1"), "it is in presence")
+            keys = ["stream", "stream.meta"], ["presence.data", "presence.expire"]
+            keys = [f"{all}.{kind}.ch:1" for kind in keys[0]] + [f"{presence}.{kind}.ch:1" for kind in keys[1]]
+            self.assertEqual(sorted(k.decode() for k in r("KEYS", "*")), sorted(keys))
+            # Another server publishes and tells.
+            wait_until(lambda: r("PUBSUB", "NUMSUB", f"{all}.client.ch:1")[1] > 0, "it listens")
+            r("PUBLISH", f"{all}.client.ch:1", f"__p1:2:{live.api('history', channel='ch:1')['epoch']}__".encode() + b"\x22\x01\x32")
+            self.assertEqual(c.publication()["data"], 2)
+            wait_until(lambda: r("PUBSUB", "NUMSUB", f"{all}.control")[1] > 0, "it listens to other servers")
+            self.assertEqual(r("PUBSUB", "CHANNELS", "centrifugo*"), [])
 
     def test_joins_and_leaves_are_pushed_as_the_namespace_says(self):
         events = {"join_leave": True}

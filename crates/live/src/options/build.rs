@@ -4,8 +4,8 @@ use super::proxies;
 use super::tree::{Findings, Tree};
 use super::types::{
     Channels, Client, DataFormat, FromResp, HttpApi, HttpResponse, Namespace, Options,
-    PersonalChannel, Proxy, Rate, RateLimits, RecoveryMode, Rpc, RpcNamespace, Stream, UniStream,
-    UniWebSocket, WebSocket,
+    PersonalChannel, Prefixes, Proxy, Rate, RateLimits, RecoveryMode, Rpc, RpcNamespace, Stream,
+    UniStream, UniWebSocket, WebSocket,
 };
 use crate::channel::Pattern;
 use crate::code::Disconnect;
@@ -45,10 +45,29 @@ pub(super) fn build(root: &Tree, findings: &mut Findings) -> Options {
             prefix: emulation.text("handler_prefix"),
             body_max: emulation.size("max_request_body_size"),
         },
+        prefixes: prefixes(root),
         health: handler(root.group("health")),
         prometheus: handler(root.group("prometheus")),
         node_name: root.group("node").text("name"),
         shutdown_timeout: root.group("shutdown").duration("timeout").unwrap_or_default(),
+    }
+}
+
+/// What keys begin with. Where Centrifugo has no Redis of its own for presence or histories, both are together.
+fn prefixes(root: &Tree) -> Prefixes {
+    let (engine, broker) = (root.group("engine"), root.group("broker"));
+    let presence = root.group("presence_manager");
+    let is_own =
+        |tree: &Tree| tree.bool("enabled") && matches!(&*tree.text("type"), "redis" | "redisnats");
+    let of = |tree: &Tree| tree.group("redis").text("prefix");
+    let all = if is_own(broker) { of(broker) } else { of(engine) };
+    Prefixes {
+        presence: match () {
+            () if is_own(presence) => of(presence),
+            () if engine.text("type") == "redis" => of(engine),
+            () => all.clone(),
+        },
+        broker: all,
     }
 }
 

@@ -15,6 +15,7 @@ pub(super) fn check(root: &Tree, options: &Options, findings: &mut Findings) {
     }
     whole_seconds(channel, "history_meta_ttl", findings);
     personal_channel(root, options, findings);
+    databases(root, findings);
     security(root, options, findings);
 }
 
@@ -85,6 +86,29 @@ fn personal_channel(root: &Tree, options: &Options, findings: &mut Findings) {
             ));
         }
         Some(_) => {}
+    }
+}
+
+/// Centrifugo may keep its keys in another database than the first.
+fn databases(root: &Tree, findings: &mut Findings) {
+    for name in ["engine", "broker", "presence_manager"] {
+        let redis = root.group(name).group("redis");
+        let is_first = |address: &String| {
+            let url = address.split_once("://").filter(|(scheme, _)| *scheme != "unix");
+            let path = url.and_then(|(_, rest)| rest.split(['?', '#']).next()?.split_once('/'));
+            path.is_none_or(|(_, path)| matches!(path.trim_matches('/'), "" | "0"))
+        };
+        let at = match () {
+            () if redis.int("db") != 0 => "db",
+            () if !redis.texts("address").iter().all(is_first) => "address",
+            () => continue,
+        };
+        findings.notes.push(Note {
+            path: redis.at(at),
+            why: "the database does not count: keys of channels are in the database 0, or in that of `live-broker`, \
+                  and nodes that share them must use the same"
+                .into(),
+        });
     }
 }
 

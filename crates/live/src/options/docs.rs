@@ -33,6 +33,7 @@ pub fn reference() -> String {
     );
     let mut supported = String::new();
     let mut listed = String::new();
+    let mut counts = String::new();
     for row in rows::ROOT {
         match (row.status, row.kind) {
             (Status::AsGroup, Kind::Group(inner)) => {
@@ -42,6 +43,7 @@ pub fn reference() -> String {
             (Status::AsGroup, _) => {}
             (_, Kind::Group(inner)) => {
                 line(&mut listed, row, row.name);
+                counted(&mut counts, inner, row.name);
                 let refused =
                     flat(inner).into_iter().filter(|row| matches!(row.status, Status::Refused(_)));
                 refused.for_each(|inner| line(&mut listed, inner, &join(row.name, inner.name)));
@@ -55,7 +57,8 @@ pub fn reference() -> String {
         let _ = write!(page, "\n## {title}\n\n{}\n\n{HEAD}", places(place));
         table(&mut page, rows, "");
     }
-    let _ = write!(page, "\n## What does nothing here\n\n{HEAD}{listed}");
+    let _ = write!(page, "\n## Keys\n\n{KEYS}{HEAD}{counts}");
+    let _ = write!(page, "\n## What does nothing here\n\n{KEYS_APART}{HEAD}{listed}");
     page.push_str(DIFFERENCES);
     page
 }
@@ -86,6 +89,12 @@ const DIFFERENCES: &str = "
 - Errors of the API say which field is wrong behind Centrifugo's text.
 ";
 
+const KEYS: &str = "\
+Changing a prefix needs a restart. Whatever prefix there is, it is that of all nodes which share the channels.\n\n";
+
+const KEYS_APART: &str =
+    "[Keys](#keys) has the options within these groups that count all the same.\n\n";
+
 const HEAD: &str = "| option | default | |\n|---|---|---|\n";
 
 /// Where the options of a shared group stand.
@@ -103,6 +112,18 @@ fn places(place: &str) -> &'static str {
         }
         "proxies[].http.tls" => "Options of `http.tls` of proxies.",
         _ => "Options of each kind of command in `client.rate_limit.client_command`.",
+    }
+}
+
+/// Options that count although their group does nothing.
+fn counted(page: &mut String, rows: &'static [Row], path: &str) {
+    for row in flat(rows) {
+        let path = join(path, row.name);
+        match row.kind {
+            Kind::Group(inner) if row.status == Status::AsGroup => counted(page, inner, &path),
+            _ if row.status == Status::Counts => line(page, row, &path),
+            _ => {}
+        }
     }
 }
 
@@ -165,7 +186,7 @@ fn line(page: &mut String, row: &Row, path: &str) {
         Origin::Apus => "*(Apus)* ",
     };
     let (default, text) = match row.status {
-        Status::AsGroup => {
+        Status::AsGroup | Status::Counts => {
             let default = match (row.kind, row.default) {
                 (Kind::Bool, "") => "`false`".to_owned(),
                 (Kind::Int, "") => "`0`".to_owned(),

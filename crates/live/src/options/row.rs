@@ -49,6 +49,8 @@ pub(super) enum Status {
     Refused(&'static str),
     /// As its group; without one that says otherwise it does what it does in Centrifugo.
     AsGroup,
+    /// It does what it does in Centrifugo, although its group does nothing.
+    Counts,
 }
 
 /// Whose option it is.
@@ -116,6 +118,11 @@ impl Row {
 
     pub(super) const fn refused(mut self, why: &'static str) -> Self {
         self.status = Status::Refused(why);
+        self
+    }
+
+    pub(super) const fn counts(mut self) -> Self {
+        self.status = Status::Counts;
         self
     }
 

@@ -324,6 +324,56 @@ fn what_would_let_in_what_was_kept_out_stops_the_start() {
 }
 
 #[test]
+fn keys_have_the_prefix_of_the_redis_that_centrifugo_would_use() {
+    let prefixes = |value: &Value| {
+        let prefixes = loaded(value).prefixes;
+        (prefixes.broker, prefixes.presence)
+    };
+    let is = |broker: &str, presence: &str| (broker.to_owned(), presence.to_owned());
+    let redis =
+        |prefix: &str| json!({"enabled": true, "type": "redis", "redis": {"prefix": prefix}});
+    assert_eq!(prefixes(&json!({})), is("centrifugo", "centrifugo"));
+    assert_eq!(prefixes(&json!({"engine": redis_engine("a")})), is("a", "a"));
+    let memory = json!({"engine": {"redis": {"prefix": "a"}}});
+    assert_eq!(prefixes(&memory), is("a", "a"), "a type is for Centrifugo");
+    assert_eq!(prefixes(&json!({"broker": redis("b")})), is("b", "b"));
+    assert_eq!(
+        prefixes(&json!({"broker": {"redis": {"prefix": "b"}}})),
+        is("centrifugo", "centrifugo")
+    );
+    let both = json!({"engine": redis_engine("a"), "broker": redis("b")});
+    assert_eq!(prefixes(&both), is("b", "a"));
+    let all =
+        json!({"engine": redis_engine("a"), "broker": redis("b"), "presence_manager": redis("p")});
+    assert_eq!(prefixes(&all), is("b", "p"));
+}
+
+fn redis_engine(prefix: &str) -> Value {
+    json!({"type": "redis", "redis": {"prefix": prefix}})
+}
+
+#[test]
+fn a_prefix_is_not_noted_and_another_database_is() {
+    let told = |redis: Value| {
+        let all = notes(&json!({"engine": {"redis": redis}, "http_api": {"disabled": true}}));
+        all.into_iter().filter(|path| path.starts_with("engine")).collect::<Vec<_>>()
+    };
+    assert!(told(json!({"prefix": "a"})).is_empty());
+    assert_eq!(told(json!({"db": 3})), ["engine", "engine.redis.db"]);
+    for (address, is_noted) in [
+        ("redis://u:p@host:6379/2", true),
+        ("rediss://host:6379/2?x=1", true),
+        ("redis://host:6379/0", false),
+        ("redis://host:6379", false),
+        ("host:6379", false),
+        ("unix:///tmp/a.sock", false),
+    ] {
+        let is = told(json!({"address": [address]})).contains(&"engine.redis.address".to_owned());
+        assert_eq!(is, is_noted, "{address}");
+    }
+}
+
+#[test]
 fn a_problem_with_a_variable_names_it() {
     let variable = |name: &str, value: &str| {
         let file = json!({"channel": {"namespaces": [{"name": "my-chat"}]}});

@@ -100,7 +100,7 @@ fn judge(
 ) -> bool {
     let is_set = value.is_some_and(|value| differs(row, value));
     match row.status {
-        Status::AsGroup => return true,
+        Status::AsGroup | Status::Counts => return true,
         Status::Refused(why) if is_set => {
             findings.problems.push(format!("`{path}` is not supported: {why}"))
         }
@@ -115,6 +115,9 @@ fn judge(
 
 /// Whether a value is other than the default.
 fn differs(row: &Row, value: &Value) -> bool {
+    if row.status == Status::Counts {
+        return false;
+    }
     match (row.kind, value) {
         (Kind::Group(rows), Value::Object(object)) => {
             let rows = flat(rows);

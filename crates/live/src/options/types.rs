@@ -36,6 +36,8 @@ pub struct Options {
     pub uni_http_stream: UniStream,
     /// Where clients of [`Self::sse`] and [`Self::http_stream`] send; there if one of them is.
     pub emulation: Stream,
+    /// What keys and PUB/SUB channels begin with.
+    pub prefixes: Prefixes,
     /// The check of health.
     pub health: Stream,
     /// Metrics under Centrifugo's names.
@@ -44,6 +46,15 @@ pub struct Options {
     pub node_name: String,
     /// How long the end of the server waits for clients to be told.
     pub shutdown_timeout: Duration,
+}
+
+/// What keys and PUB/SUB channels begin with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prefixes {
+    /// Of histories, and of all messages.
+    pub broker: String,
+    /// Of presence.
+    pub presence: String,
 }
 
 /// Connections of clients.

@@ -448,7 +448,7 @@ pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
         let (engine, thread) = (call.engine, &mut *call.thread);
         // The keys are the server's own, in its first database.
         let mut session = Session::inner(engine, thread.index);
-        let store = Store { engine, thread, session: &mut session, prefix: &live.prefix };
+        let store = Store { engine, thread, session: &mut session, prefixes: &live.prefixes };
         let options = live.options();
         let mut api = Api { live: &live, options: &options, store };
         let Some(remote) = &live.remote else { return write(api.run(asked), reply) };

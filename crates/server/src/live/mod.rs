@@ -37,7 +37,7 @@ use std::time::Duration;
 
 use ::live::Options;
 use ::live::limit::Bucket;
-use ::live::options::Rate;
+use ::live::options::{Prefixes, Rate};
 use ::live::proxy::Forwards;
 use ::live::token::jwks::Jwks;
 use config::Id;
@@ -57,9 +57,6 @@ pub(crate) use remote::BrokerFigures;
 use remote::Remote;
 pub(crate) use transport::answer;
 
-/// What keys and PUB/SUB channels begin with: Centrifugo's default.
-const PREFIX: &str = "centrifugo";
-
 /// Thread, client number, and form of commands, by session.
 type Sessions = HashMap<Box<str>, (usize, u64, Form), Seeded>;
 
@@ -67,7 +64,8 @@ type Sessions = HashMap<Box<str>, (usize, u64, Form), Seeded>;
 pub(crate) struct Live {
     options: RwLock<Arc<Options>>,
     file: Mutex<reload::File>,
-    pub(crate) prefix: String,
+    /// What keys and PUB/SUB channels begin with, since the start.
+    pub(crate) prefixes: Prefixes,
     /// This server, among several.
     pub(crate) node: String,
     pub(crate) jwks: Mutex<Jwks>,
@@ -115,8 +113,8 @@ impl Live {
         let mut failed = None;
         let live = Arc::new_cyclic(|live: &Weak<Self>| {
             let at = (live.clone(), Arc::downgrade(engine));
-            let remote =
-                (!broker.is_empty()).then(|| Remote::new(at, (PREFIX, partitions), broker));
+            let remote = (!broker.is_empty())
+                .then(|| Remote::new(at, (&options.prefixes, partitions), broker));
             let remote = remote.transpose().unwrap_or_else(|why| {
                 failed = Some(why);
                 None
@@ -134,9 +132,9 @@ impl Live {
 
     fn new(file: reload::File, options: Arc<Options>, remote: Option<Remote>) -> Self {
         Self {
+            prefixes: options.prefixes.clone(),
             options: RwLock::new(options),
             file: Mutex::new(file),
-            prefix: PREFIX.to_owned(),
             node: uuid::new_uuid(),
             jwks: Mutex::default(),
             asker: OnceLock::new(),

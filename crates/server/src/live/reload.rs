@@ -80,6 +80,11 @@ impl Live {
     /// Puts the options of a file into service.
     fn take(&self, engine: &Engine, path: &str) -> Result<(), String> {
         let (file, options) = File::read(engine, path)?;
+        if options.prefixes != self.prefixes {
+            return Err(format!(
+                "live-config {path}: the prefix of keys (`engine.redis.prefix`) changes with a restart"
+            ));
+        }
         *self.file.lock() = file;
         *self.options.write() = options;
         for thread in 0..engine.workers().len() {

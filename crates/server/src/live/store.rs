@@ -9,10 +9,12 @@
 //! | `PREFIX.presence.data.CHANNEL` | a hash: client to information |
 //! | `PREFIX.presence.expire.CHANNEL` | a sorted set: client by the second at which it expires |
 //!
-//! Messages go to the PUB/SUB channel `PREFIX.client.CHANNEL`.
+//! Messages go to the PUB/SUB channel `PREFIX.client.CHANNEL`. The prefix is `centrifugo` unless the options have another;
+//! presence may have one of its own.
 
 use std::time::Duration;
 
+use ::live::options::Prefixes;
 use engine::{Engine, Session, Steps, Thread};
 
 use super::value::Value;
@@ -99,7 +101,7 @@ pub(super) struct Store<'a> {
     pub(super) engine: &'a Engine,
     pub(super) thread: &'a mut Thread,
     pub(super) session: &'a mut Session,
-    pub(super) prefix: &'a str,
+    pub(super) prefixes: &'a Prefixes,
 }
 
 /// Seconds of a key's life; none: it lives for ever.
@@ -133,7 +135,13 @@ fn fold(digits: &[u8]) -> u8 {
 
 impl Store<'_> {
     fn key(&self, kind: &str, channel: &str) -> String {
-        [self.prefix, ".", kind, ".", channel].concat()
+        [&*self.prefixes.broker, ".", kind, ".", channel].concat()
+    }
+
+    /// The keys of a channel's presence: who is there until when, and what is known of them.
+    fn presence_keys(&self, channel: &str) -> (String, String) {
+        let prefix = &self.prefixes.presence;
+        (format!("{prefix}.presence.expire.{channel}"), format!("{prefix}.presence.data.{channel}"))
     }
 
     /// The PUB/SUB channel of a channel.
@@ -176,7 +184,7 @@ impl Store<'_> {
         publication: &Publication,
         keep: &Keep,
     ) -> Result<(Place, bool), String> {
-        let tap = Self::tap_of(self.prefix, channel);
+        let tap = Self::tap_of(&self.prefixes.broker, channel);
         let bytes = publication.to_protobuf();
         if keep.size == 0 && keep.idempotency_key.is_empty() {
             self.thread.publish_in_order(self.engine, tap.as_bytes(), &bytes);
@@ -220,7 +228,7 @@ impl Store<'_> {
 
     /// Publishes that a client joins or leaves.
     pub(super) fn publish_presence(&mut self, channel: &str, joins: bool, info: &ClientInfo) {
-        let tap = Self::tap_of(self.prefix, channel);
+        let tap = Self::tap_of(&self.prefixes.broker, channel);
         let message = Envelope::presence(joins, &info.to_protobuf());
         self.thread.publish_in_order(self.engine, tap.as_bytes(), &message);
     }
@@ -290,8 +298,7 @@ impl Store<'_> {
 
     /// A client is in a channel, from now on or still.
     pub(super) fn add_presence(&mut self, channel: &str, info: &ClientInfo) -> Result<(), String> {
-        let set = self.key("presence.expire", channel);
-        let hash = self.key("presence.data", channel);
+        let (set, hash) = self.presence_keys(channel);
         let bytes = info.to_protobuf();
         let client = info.client.as_bytes();
         self.atomically(&[&set, &hash], true, |steps| {
@@ -306,8 +313,7 @@ impl Store<'_> {
 
     /// A client is not in a channel any more.
     pub(super) fn remove_presence(&mut self, channel: &str, client: &str) -> Result<(), String> {
-        let set = self.key("presence.expire", channel);
-        let hash = self.key("presence.data", channel);
+        let (set, hash) = self.presence_keys(channel);
         self.atomically(&[&set, &hash], true, |steps| {
             call(steps, &[b"hdel", hash.as_bytes(), client.as_bytes()])?;
             call(steps, &[b"zrem", set.as_bytes(), client.as_bytes()])?;
@@ -317,8 +323,7 @@ impl Store<'_> {
 
     /// The clients that are in a channel.
     pub(super) fn presence(&mut self, channel: &str) -> Result<Vec<(String, ClientInfo)>, String> {
-        let set = self.key("presence.expire", channel);
-        let hash = self.key("presence.data", channel);
+        let (set, hash) = self.presence_keys(channel);
         let writes = !self.engine.is_read_only();
         self.atomically(&[&set, &hash], writes, |steps| {
             let now = (steps.now() / 1000).to_string();

@@ -4,10 +4,16 @@
 use super::super::row::{Row, bool, duration, group, int, map, text, texts};
 use super::proxy::TLS;
 
+const ENGINE_PREFIX: &str =
+    "What keys and PUB/SUB channels begin with, here and with `live-broker`.";
+const BROKER_PREFIX: &str = "The same, with a `broker` that is `enabled` and of the type `redis` (or `redisnats`): of histories and messages.";
+const PRESENCE_PREFIX: &str =
+    "The same, with a `presence_manager` that is `enabled` and of the type `redis`: of presence.";
+
 const REDIS_REPLICA_CLIENT: &[Row] = &[bool("enabled", "")];
 
 const REDIS_ENGINE: &[Row] = &[
-    text("prefix", "").default("centrifugo"),
+    text("prefix", ENGINE_PREFIX).default("centrifugo").counts(),
     texts("address", ""),
     duration("connect_timeout", "").default("1s"),
     duration("io_timeout", "").default("4s"),
@@ -35,7 +41,7 @@ pub(super) const ENGINE: &[Row] =
     &[text("type", "").default("memory"), group("redis", REDIS_ENGINE)];
 
 const REDIS_BROKER: &[Row] = &[
-    text("prefix", "").default("centrifugo"),
+    text("prefix", BROKER_PREFIX).default("centrifugo").counts(),
     texts("address", ""),
     duration("connect_timeout", "").default("1s"),
     duration("io_timeout", "").default("4s"),
@@ -90,7 +96,10 @@ const POSTGRES_STREAM_BROKER: &[Row] = &[
     int("partition_retention_days", "").default("7"),
 ];
 
-const REDIS_NATS_BROKER: &[Row] = &[group("redis", REDIS_BROKER), group("nats", NATS_BROKER)];
+const REDIS_NATS_BROKER: &[Row] = &[
+    group("redis", REDIS_BROKER).listed("the prefix is that of `broker.redis`"),
+    group("nats", NATS_BROKER),
+];
 
 pub(super) const BROKER: &[Row] = &[
     bool("enabled", ""),
@@ -102,7 +111,7 @@ pub(super) const BROKER: &[Row] = &[
 ];
 
 const REDIS_PRESENCE_MANAGER: &[Row] = &[
-    text("prefix", "").default("centrifugo"),
+    text("prefix", PRESENCE_PREFIX).default("centrifugo").counts(),
     texts("address", ""),
     duration("connect_timeout", "").default("1s"),
     duration("io_timeout", "").default("4s"),

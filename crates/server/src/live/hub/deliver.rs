@@ -32,7 +32,7 @@ impl Hub {
             self.held.add(cx.thread.take_tapped(), journal);
             while let Some(tapped) = self.held.next(journal) {
                 let Ok(name) = std::str::from_utf8(&tapped.name) else { continue };
-                let own = name.strip_prefix(self.live.prefix.as_str());
+                let own = name.strip_prefix(self.live.prefixes.broker.as_str());
                 let own = own.and_then(|rest| rest.strip_prefix('.'));
                 match own.and_then(|rest| rest.strip_prefix("client.")) {
                     Some(channel) => self.deliver(cx, channel, tapped.payload()),

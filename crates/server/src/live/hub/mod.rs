@@ -212,7 +212,7 @@ impl Hub {
             engine: &cx.shared.engine,
             thread: cx.thread,
             session: &mut self.session,
-            prefix: &self.live.prefix,
+            prefixes: &self.live.prefixes,
         }
     }
 

@@ -125,7 +125,7 @@ impl Hub {
             remote.follow(channel, cx.thread.index, from_resp);
             return Ok(name);
         }
-        let tap = Store::tap_of(&self.live.prefix, channel);
+        let tap = Store::tap_of(&self.live.prefixes.broker, channel);
         cx.thread.tap(&cx.shared.engine, tap.as_bytes());
         if from_resp {
             cx.thread.tap(&cx.shared.engine, channel.as_bytes());
@@ -143,7 +143,7 @@ impl Hub {
             if let Some(remote) = &self.live.remote {
                 return remote.unfollow(channel, cx.thread.index);
             }
-            let tap = Store::tap_of(&self.live.prefix, channel);
+            let tap = Store::tap_of(&self.live.prefixes.broker, channel);
             cx.thread.untap(&cx.shared.engine, tap.as_bytes());
             cx.thread.untap(&cx.shared.engine, channel.as_bytes());
         }

@@ -104,11 +104,11 @@ pub(super) fn refreshes(asked: &api::Refresh) -> Message {
 
 impl Live {
     fn control_channel(&self) -> String {
-        format!("{}.control", self.prefix)
+        format!("{}.control", self.prefixes.broker)
     }
 
     fn node_channel(&self, node: &str) -> String {
-        format!("{}.node.{node}", self.prefix)
+        format!("{}.node.{node}", self.prefixes.broker)
     }
 
     /// Tells all other servers, or one.

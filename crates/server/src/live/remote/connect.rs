@@ -155,7 +155,7 @@ fn look_for_losses(shard: &Arc<Shard>, at: &At) {
 
 /// Passes control messages on, and what is published to channels' own names.
 async fn own_messages(shard: Arc<Shard>, link: Arc<Link>, at: At) {
-    let prefix = format!("{}.", shard.prefix);
+    let prefix = format!("{}.", shard.prefixes.broker);
     loop {
         let mut letters = Letters::new();
         for event in some(|| link.own.take()).await {

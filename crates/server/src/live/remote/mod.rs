@@ -23,6 +23,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use ::live::api::{Reply, ReplyResult};
+use ::live::options::Prefixes;
 use apus_client::Config;
 use bytes::Bytes;
 use engine::Engine;
@@ -131,7 +132,7 @@ impl Remote {
     /// No thread can be started.
     pub(super) fn new(
         at: At,
-        (prefix, partitions): (&str, usize),
+        (prefixes, partitions): (&Prefixes, usize),
         configs: Vec<Config>,
     ) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -142,7 +143,7 @@ impl Remote {
         })?;
         let shards: Vec<Arc<Shard>> = configs
             .into_iter()
-            .map(|config| Arc::new(Shard::new(config, prefix, partitions)))
+            .map(|config| Arc::new(Shard::new(config, prefixes, partitions)))
             .collect();
         let (turn, told) = (AtomicUsize::new(0), Arc::default());
         Ok(Self { runtime: handle, shards, at, told, turn, _end: end })

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
+use ::live::options::Prefixes;
 use apus_client::broker::{Broker, BrokerConfig, PresenceConfig, PresenceManager, Subscriptions};
 use apus_client::{Client, Config, Subscriber};
 use parking_lot::Mutex;
@@ -48,7 +49,7 @@ pub(super) struct Counts {
 /// See the module's text.
 pub(super) struct Shard {
     config: Config,
-    pub(super) prefix: String,
+    pub(super) prefixes: Prefixes,
     partitions: usize,
     link: Mutex<Option<Arc<Link>>>,
     /// Why it is not reached; none: it is.
@@ -64,7 +65,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(mut config: Config, prefix: &str, partitions: usize) -> Self {
+    pub(super) fn new(mut config: Config, prefixes: &Prefixes, partitions: usize) -> Self {
         // A client of a browser is told at once that something is wrong, and tries again.
         config.fail_while_down = true;
         config.connect_timeout = config.connect_timeout.min(PATIENCE);
@@ -72,7 +73,7 @@ impl Shard {
         config.name.get_or_insert_with(|| "apus-live".to_owned());
         Self {
             config,
-            prefix: prefix.to_owned(),
+            prefixes: prefixes.clone(),
             partitions,
             link: Mutex::default(),
             down: Mutex::new(Some("it was not reached yet".to_owned())),
@@ -98,13 +99,13 @@ impl Shard {
         let client = Client::with_config(self.config.clone()).await?;
         let shards = apus_client::Shards::new(vec![client.clone()])?;
         let broker = BrokerConfig {
-            prefix: self.prefix.clone(),
+            prefix: self.prefixes.broker.clone(),
             partitions: self.partitions,
             ..BrokerConfig::default()
         };
         let broker = Broker::new(shards.clone(), broker);
         let presence = PresenceConfig {
-            prefix: self.prefix.clone(),
+            prefix: self.prefixes.presence.clone(),
             ttl: Duration::from_secs(PRESENCE_TTL_S as u64),
             ..PresenceConfig::default()
         };
