@@ -178,6 +178,17 @@ pub fn parse<'b>(input: &'b [u8], limits: &Limits) -> Result<Option<Head<'b>>, B
     Ok(Some(head))
 }
 
+/// The path of a request whose head may not be whole yet, as it is written there; none: it is not whole itself, or there
+/// is none.
+#[must_use]
+pub fn early_path(input: &[u8]) -> Option<&str> {
+    let line = input.strip_prefix(b"\r\n").unwrap_or(input);
+    let (_, target) =
+        line.split_at_checked(memchr::memchr(b' ', line.get(..8.min(line.len()))?)? + 1)?;
+    let end = memchr::memchr3(b'?', b' ', b'\r', target)?;
+    std::str::from_utf8(&target[..end]).ok().filter(|path| path.starts_with('/'))
+}
+
 /// What can be said of a head that is not whole: a request line that grows without end.
 fn early(text: &[u8], limits: &Limits) -> Result<(), Bad> {
     if memchr::memchr(b'\n', text).is_none() && text.len() > limits.target_max + 32 {

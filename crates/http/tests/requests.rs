@@ -419,3 +419,24 @@ fn damaged_requests_do_no_harm() {
         assert_eq!(whole, chunks(&text, 1 + (rng.next_u64() % 7) as usize));
     }
 }
+
+#[test]
+fn the_path_of_a_head_that_is_not_whole() {
+    let path = |text: &str| head::early_path(text.as_bytes()).map(str::to_owned);
+    for text in ["GET /a/b?c=d", "GET /a/b HTTP/1.1", "\r\nPOST /a/b?", "OPTIONS /a/b "] {
+        assert_eq!(path(text).as_deref(), Some("/a/b"), "{text}");
+    }
+    for text in [
+        "",
+        "GET",
+        "GET ",
+        "GET /a/b",
+        "GET * ",
+        "GET http://x/a/b ",
+        "ABCDEFGHI /a ",
+        "\r\n\r\nGET /a ",
+    ] {
+        assert_eq!(path(text), None, "{text}");
+    }
+    assert_eq!(head::early_path(b"GET /\xff "), None);
+}

@@ -86,6 +86,8 @@ const DIFFERENCES: &str = "
   are not available (108): without them more clients would be reached than meant. Centrifugo without PRO leaves them
   out.
 - A response of `connect_code_to_http_response` has a status from 200 on.
+- Requests for endpoints of clients have 64 KiB of an address and 80 KiB of a head at most (414, 431), as much as they have of a
+  body; Go takes 1 MiB. On other paths there are 8 and 16 KiB. Bodies of the API have Apus's `web-max-body` at most.
 - Errors of the API say which field is wrong behind Centrifugo's text.
 ";
 

@@ -77,7 +77,7 @@ impl Overlay<'_> {
             let own = match row.kind {
                 Kind::Group(_) => None,
                 Kind::Any => self.within(&name),
-                _ => self.left.remove(&name).filter(|value| !value.is_empty()),
+                _ => self.left.remove_entry(&name).filter(|(_, value)| !value.is_empty()),
             };
             // The file may spell the option in other cases; there must not be two of them.
             let key = object.keys().find(|key| key.eq_ignore_ascii_case(row.name)).cloned();
@@ -98,14 +98,14 @@ impl Overlay<'_> {
                     }
                 }
                 Kind::List(inner) => {
-                    self.set(row, object, (&key, &name, &path), own);
+                    self.set(row, object, (&key, &path), own);
                     if let Some(Value::Array(items)) = object.get_mut(&key) {
                         for (index, item) in items.iter_mut().enumerate() {
                             self.item(inner, item, (&name, &format!("{path}[{index}]")));
                         }
                     }
                 }
-                _ => self.set(row, object, (&key, &name, &path), own),
+                _ => self.set(row, object, (&key, &path), own),
             }
         }
     }
@@ -115,12 +115,12 @@ impl Overlay<'_> {
         &mut self,
         row: &Row,
         object: &mut Map<String, Value>,
-        (key, name, path): (&str, &str, &str),
-        own: Option<String>,
+        (key, path): (&str, &str),
+        own: Option<(String, String)>,
     ) {
-        let Some(text) = own else { return };
+        let Some((name, text)) = own else { return };
         let value = match row.kind {
-            Kind::List(_) | Kind::Map => json(name, &text, self.findings),
+            Kind::List(_) | Kind::Map => json(&name, &text, self.findings),
             Kind::Texts => {
                 let words = text.split(' ').map(|word| Value::String(word.to_owned()));
                 Some(Value::Array(words.collect()))
@@ -129,19 +129,19 @@ impl Overlay<'_> {
             _ => Some(Value::String(text)),
         };
         if let Some(value) = value {
-            self.findings.from_environment.insert(path.to_owned(), name.to_owned());
+            self.findings.from_environment.insert(path.to_owned(), name);
             object.insert(key.to_owned(), value);
         }
     }
 
     /// The value of an option whose names within are not known, or of one of these: whether it is set is what counts.
-    fn within(&mut self, name: &str) -> Option<String> {
+    fn within(&mut self, name: &str) -> Option<(String, String)> {
         let is_within = |other: &str| {
             other.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
         let all: Vec<String> = self.left.keys().filter(|other| is_within(other)).cloned().collect();
-        let values = all.iter().filter_map(|name| self.left.remove(name));
-        values.filter(|value| go_bool(value) != Some(false)).max()
+        let set = all.iter().filter_map(|name| self.left.remove_entry(name));
+        set.filter(|(_, value)| go_bool(value) != Some(false)).min()
     }
 
     /// An item of a list, if it has a name.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::live::options::{Options, Stream};
+use ::live::options::{Options, Stream, WebSocket};
 use engine::Thread;
 use http1::form::urlencoded;
 use http1::response::{begin, end, field, length};
@@ -45,26 +45,9 @@ pub(crate) fn answer(
     let live = shared.live.as_ref()?;
     let options = live.options();
     let path = &*head.target.path;
-    let o = &*options;
-    let is = |enabled: bool, prefix: &str| enabled && path == prefix;
-    let is_stream = |s: &Stream| is(s.enabled, &s.prefix);
-    let kind = if is(o.websocket.enabled, &o.websocket.prefix) {
-        Some(Kind::WebSocket)
-    } else if is_stream(&o.sse) {
-        Some(Kind::Sse)
-    } else if is_stream(&o.http_stream) {
-        Some(Kind::HttpStream)
-    } else if is(o.uni_websocket.websocket.enabled, &o.uni_websocket.websocket.prefix) {
-        Some(Kind::UniWebSocket)
-    } else if is_stream(&o.uni_sse.stream) {
-        Some(Kind::UniSse)
-    } else if is_stream(&o.uni_http_stream.stream) {
-        Some(Kind::UniHttpStream)
-    } else {
-        None
-    };
-    let emulates = kind.is_none() && is_stream(&o.emulation);
-    let health = kind.is_none() && is_stream(&o.health);
+    let kind = kind_of(&options, path);
+    let emulates = kind.is_none() && is_at(&options.emulation, path);
+    let health = kind.is_none() && is_at(&options.health, path);
     let date = web.date.clone();
     let mut request =
         Request { shared, head, body, date: &date, out, options: Arc::clone(&options) };
@@ -79,6 +62,47 @@ pub(crate) fn answer(
             let hub = web.hub(shared, thread)?;
             api::answer(hub.0, &mut Cx { shared, thread, outlets: hub.1 }, &mut request)
         }
+    }
+}
+
+fn is_at(stream: &Stream, path: &str) -> bool {
+    stream.enabled && stream.prefix == path
+}
+
+/// The transport of a path.
+fn kind_of(options: &Options, path: &str) -> Option<Kind> {
+    let o = options;
+    let is_socket = |socket: &WebSocket| socket.enabled && socket.prefix == path;
+    Some(match () {
+        () if is_socket(&o.websocket) => Kind::WebSocket,
+        () if is_at(&o.sse, path) => Kind::Sse,
+        () if is_at(&o.http_stream, path) => Kind::HttpStream,
+        () if is_socket(&o.uni_websocket.websocket) => Kind::UniWebSocket,
+        () if is_at(&o.uni_sse.stream, path) => Kind::UniSse,
+        () if is_at(&o.uni_http_stream.stream, path) => Kind::UniHttpStream,
+        () => return None,
+    })
+}
+
+impl Live {
+    /// Whether a path is an endpoint of clients.
+    pub(crate) fn is_endpoint(&self, path: &str) -> bool {
+        let options = self.options();
+        kind_of(&options, path).is_some() || is_at(&options.emulation, path)
+    }
+
+    /// Most bytes of the body of a request for a path; none: none are expected there, or it is no endpoint of clients.
+    pub(crate) fn body_max_of(&self, path: &str) -> Option<usize> {
+        let o = self.options();
+        let stream = match kind_of(&o, path) {
+            Some(Kind::Sse) => &o.sse,
+            Some(Kind::HttpStream) => &o.http_stream,
+            Some(Kind::UniSse) => &o.uni_sse.stream,
+            Some(Kind::UniHttpStream) => &o.uni_http_stream.stream,
+            None if is_at(&o.emulation, path) => &o.emulation,
+            Some(Kind::WebSocket | Kind::UniWebSocket) | None => return None,
+        };
+        Some(stream.body_max)
     }
 }
 

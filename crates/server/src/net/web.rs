@@ -15,7 +15,7 @@ use config::{Config, Id};
 use engine::Thread;
 use engine::commit::Changes;
 use engine::journal::Gate;
-use http1::{Bad, Body, Framing, Limits, Progress, head};
+use http1::{Bad, Body, Framing, Head, Limits, Progress, head};
 use parking_lot::Mutex;
 use resp::Out;
 
@@ -32,6 +32,10 @@ use crate::web::{After, At, Peer, Responder, Streaming};
 const OUT_STOP: usize = 256 * 1024;
 /// How long a closed connection is read from.
 const LINGER_MS: i64 = 2000;
+/// Heads of requests for endpoints of live channels: a browser can only put what it has to say, a token above all, into the
+/// address of an event stream. There may be as much of it as in a body.
+const LIVE_HEADS: Limits = Limits { head_max: 80 * 1024, target_max: 64 * 1024, body_max: 0 };
+const _: () = assert!(LIVE_HEADS.head_max < INPUT, "a head is read as a whole");
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// A connection's state besides its socket.
@@ -327,18 +331,18 @@ fn step(
             return Ok((n, false));
         }
         if let Some(pending) = request.take()
-            && let Some(head) = head::parse(&pending.0, limits)?
+            && let Some(head) = read_head(io.shared, &pending.0, limits)?
         {
             respond(io, web, id, &head, &pending.1.bytes);
         }
         return Ok((n, true));
     }
-    let Some(head) = head::parse(input, limits)? else { return Ok((0, false)) };
+    let Some(head) = read_head(io.shared, input, limits)? else { return Ok((0, false)) };
     if head.framing == Framing::Length(0) {
         respond(io, web, id, &head, &[]);
         return Ok((head.len, true));
     }
-    let body = Body::new(head.framing, limits)?;
+    let body = Body::new(head.framing, &body_limits(io.shared, &head, limits))?;
     if head.expects_continue && input.len() == head.len {
         io.out.buf.extend_from_slice(CONTINUE);
     }
@@ -346,7 +350,31 @@ fn step(
     Ok((head.len, true))
 }
 
-fn respond(io: &mut Io<'_>, web: &mut WebConn, id: u64, head: &head::Head<'_>, body: &[u8]) {
+/// Parses a head. Endpoints of live channels take longer ones than others.
+fn read_head<'b>(
+    shared: &Shared,
+    input: &'b [u8],
+    limits: &Limits,
+) -> Result<Option<Head<'b>>, Bad> {
+    let bad = match head::parse(input, limits) {
+        Err(bad) if matches!(bad.status, 414 | 431) => bad,
+        parsed => return parsed,
+    };
+    match shared.live.as_ref().zip(head::early_path(input)) {
+        Some((live, path)) if live.is_endpoint(path) => {
+            head::parse(input, &Limits { body_max: limits.body_max, ..LIVE_HEADS })
+        }
+        _ => Err(bad),
+    }
+}
+
+/// The limits of a request's body: endpoints of live channels have their own.
+fn body_limits(shared: &Shared, head: &Head<'_>, limits: &Limits) -> Limits {
+    let own = shared.live.as_ref().and_then(|live| live.body_max_of(&head.target.path));
+    Limits { body_max: own.unwrap_or(limits.body_max), ..*limits }
+}
+
+fn respond(io: &mut Io<'_>, web: &mut WebConn, id: u64, head: &Head<'_>, body: &[u8]) {
     let Io { shared, thread, responder, out, .. } = &mut *io;
     let after = responder.respond(shared, thread, head, body, out);
     let now = thread.cx.now;
