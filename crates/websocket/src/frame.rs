@@ -71,6 +71,58 @@ pub fn close(out: &mut Vec<u8>, code: u16, reason: &str) {
     out.extend_from_slice(&reason.as_bytes()[..end]);
 }
 
+/// Joins messages: what a server has framed, as a whole number of frames. Neighbouring messages of text become one with line
+/// feeds between them, and of bytes one that has them one behind the other; frames of other kinds stay as they are.
+#[must_use]
+pub fn join(frames: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(frames.len());
+    let (mut opcode, mut message, mut rest) = (0, Vec::new(), frames);
+    let end = |joined: &mut Vec<u8>, opcode: u8, message: &mut Vec<u8>| {
+        if opcode != 0 {
+            whole(joined, opcode, message);
+            message.clear();
+        }
+    };
+    while let Some((first, payload, behind)) = split(rest) {
+        if first == 0x80 | opcode {
+            if opcode == TEXT {
+                message.push(b'\n');
+            }
+        } else {
+            end(&mut joined, opcode, &mut message);
+            // Messages in several frames are not joined: a server has none.
+            opcode = if matches!(first & !0x80, TEXT | BINARY) && first >= 0x80 {
+                first & !0x80
+            } else {
+                0
+            };
+        }
+        match opcode {
+            0 => joined.extend_from_slice(&rest[..rest.len() - behind.len()]),
+            _ => message.extend_from_slice(payload),
+        }
+        rest = behind;
+    }
+    end(&mut joined, opcode, &mut message);
+    joined.extend_from_slice(rest);
+    joined
+}
+
+/// The first byte of a server's frame, its payload, and what is behind it; none: it is not whole.
+fn split(frames: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let [first, len, rest @ ..] = frames else { return None };
+    let (len, rest) = match len {
+        126 => rest.split_first_chunk().map(|(n, rest)| (u16::from_be_bytes(*n).into(), rest))?,
+        127 => {
+            let (n, rest) = rest.split_first_chunk()?;
+            (usize::try_from(u64::from_be_bytes(*n)).ok()?, rest)
+        }
+        n => (usize::from(*n), rest),
+    };
+    let (payload, behind) = rest.split_at_checked(len)?;
+    Some((*first, payload, behind))
+}
+
 /// What a client's frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -186,3 +186,24 @@ fn each_side_closes_once() {
     let mut closing = Closing::default();
     assert!(closing.send() && !closing.is_done() && !closing.receive() && closing.is_done());
 }
+
+#[test]
+fn neighbouring_messages_are_joined() {
+    let (mut out, mut is) = (Vec::new(), Vec::new());
+    frame::text(&mut out, b"a");
+    frame::text(&mut out, &[b'b'; 200]);
+    frame::text(&mut out, &[b'c'; 70_000]);
+    frame::ping(&mut out, b"p");
+    frame::text(&mut out, b"d");
+    frame::binary(&mut out, b"e");
+    frame::binary(&mut out, b"f");
+    frame::close(&mut out, 1000, "x");
+    let long = [&b"a\n"[..], &[b'b'; 200], b"\n", &[b'c'; 70_000]].concat();
+    frame::text(&mut is, &long);
+    frame::ping(&mut is, b"p");
+    frame::text(&mut is, b"d");
+    frame::binary(&mut is, b"ef");
+    frame::close(&mut is, 1000, "x");
+    assert!(frame::join(&out) == is);
+    assert_eq!(frame::join(b""), b"");
+}

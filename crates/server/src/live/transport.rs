@@ -232,11 +232,14 @@ impl Request<'_, '_> {
             field(buf, "Sec-WebSocket-Protocol", "centrifuge-json");
         }
         end(buf, true, 1);
-        let max = match kind {
-            Kind::UniWebSocket => self.options.uni_websocket.websocket.message_max,
-            _ => self.options.websocket.message_max,
+        let (max, joins) = match kind {
+            Kind::UniWebSocket => {
+                let uni = &self.options.uni_websocket;
+                (uni.websocket.message_max, uni.join_push_messages)
+            }
+            _ => (self.options.websocket.message_max, false),
         };
-        let side = Side::Socket(Decoder::default(), max);
+        let side = Side::Socket(Decoder::default(), max, joins);
         self.stream(Wire { kind, form }, side, cap)
     }
 
@@ -371,8 +374,8 @@ struct Connection {
 
 /// What comes from a client.
 enum Side {
-    /// A WebSocket: messages in frames, of so many bytes at most.
-    Socket(Decoder, usize),
+    /// A WebSocket: messages in frames, of so many bytes at most; and whether pushes that are sent together become one.
+    Socket(Decoder, usize, bool),
     /// A response that does not end: what its request said.
     Response(Box<Asked>),
 }
@@ -412,6 +415,9 @@ impl Streaming for Connection {
         let (wire, id) = (self.wire, at.id);
         let http = std::mem::take(&mut self.http);
         let side = &mut self.side;
+        if let Side::Socket(_, _, true) = side {
+            at.web.outlets.join(id);
+        }
         with_hub(at, |hub, cx| {
             hub.open(cx, id, wire, http);
             if let Side::Response(asked) = side {
@@ -427,7 +433,7 @@ impl Streaming for Connection {
         let mut consumed = 0;
         while consumed < bytes.len() && !at.web.outlets.is_ending(at.id) {
             // Behind the request for a response nothing is expected.
-            let Side::Socket(decoder, max) = &mut self.side else { return bytes.len() };
+            let Side::Socket(decoder, max, _) = &mut self.side else { return bytes.len() };
             match decoder.take(&bytes[consumed..], *max) {
                 Ok(None) => break,
                 Ok(Some((n, message))) => {

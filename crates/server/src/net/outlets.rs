@@ -41,6 +41,8 @@ struct Outlet {
     ending: bool,
     /// It is a stream no more, and not closed.
     answered: bool,
+    /// The messages of one sending become one.
+    joins: bool,
     /// When its handler wants to be called, in Unix milliseconds; 0: not at all.
     due: i64,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Waiting {
     pub(crate) full: bool,
     pub(crate) ending: bool,
     pub(crate) answered: bool,
+    /// It consists of frames of a WebSocket whose messages are to become one.
+    pub(crate) joins: bool,
 }
 
 /// See the module's text.
@@ -71,6 +75,13 @@ impl Outlets {
     /// A connection becomes a stream; at most `cap` bytes wait for it.
     pub(crate) fn open(&mut self, id: u64, cap: usize) {
         self.all.insert(id, Outlet { cap, ..Outlet::default() });
+    }
+
+    /// Has the messages of a WebSocket that are sent together become one.
+    pub(crate) fn join(&mut self, id: u64) {
+        if let Some(outlet) = self.all.get_mut(&id) {
+            outlet.joins = true;
+        }
     }
 
     /// A connection is gone.
@@ -195,8 +206,8 @@ impl Outlets {
             if let Some(outlet) = self.all.get_mut(&id) {
                 outlet.queued = false;
                 let out = std::mem::take(&mut outlet.out);
-                let Outlet { full, ending, answered, .. } = *outlet;
-                return Some(Waiting { id, out, full, ending, answered });
+                let Outlet { full, ending, answered, joins, .. } = *outlet;
+                return Some(Waiting { id, out, full, ending, answered, joins });
             }
         }
         None

@@ -104,6 +104,9 @@ impl Worker {
                 gate_output(c, sequence, false, &mut self.gated);
             }
             let mut out = w.out;
+            if w.joins {
+                out.buf = websocket::frame::join(&out.buf);
+            }
             let sent = c.send(&mut out);
             let unsent = c.unsent();
             if let Some(web) = &mut self.web {
