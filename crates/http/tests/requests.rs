@@ -426,16 +426,7 @@ fn the_path_of_a_head_that_is_not_whole() {
     for text in ["GET /a/b?c=d", "GET /a/b HTTP/1.1", "\r\nPOST /a/b?", "OPTIONS /a/b "] {
         assert_eq!(path(text).as_deref(), Some("/a/b"), "{text}");
     }
-    for text in [
-        "",
-        "GET",
-        "GET ",
-        "GET /a/b",
-        "GET * ",
-        "GET http://x/a/b ",
-        "ABCDEFGHI /a ",
-        "\r\n\r\nGET /a ",
-    ] {
+    for text in ["", "GET", "GET ", "GET /a/b", "GET * ", "GET http://x/a/b ", "ABCDEFGHI /a "] {
         assert_eq!(path(text), None, "{text}");
     }
     assert_eq!(head::early_path(b"GET /\xff "), None);

@@ -178,7 +178,7 @@ class TestOneWay(unittest.TestCase):
                         while (frame := c.take())[0] != 8:
                             kind, payload = frame
                             self.assertEqual(kind, 2 if protobuf else TEXT)
-                            lengths.append(len(delimited(payload)) if protobuf else payload.count(b"\n") + 1)
+                            lengths.append(len(list(delimited(payload))) if protobuf else payload.count(b"\n") + 1)
                             if not protobuf:
                                 [json.loads(line) for line in payload.split(b"\n")]
                         # The last one says why the connection ends.
