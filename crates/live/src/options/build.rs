@@ -3,7 +3,7 @@
 use super::proxies;
 use super::tree::{Findings, Tree};
 use super::types::{
-    Channels, Client, DataFormat, FromResp, HttpApi, HttpResponse, Namespace, Options,
+    Channels, Client, DataFormat, FromResp, Handler, HttpApi, HttpResponse, Namespace, Options,
     PersonalChannel, Prefixes, Proxy, Rate, RateLimits, RecoveryMode, Rpc, RpcNamespace, Stream,
     UniStream, UniWebSocket, WebSocket,
 };
@@ -24,11 +24,7 @@ pub(super) fn build(root: &Tree, findings: &mut Findings) -> Options {
     let http_stream = stream(root.group("http_stream"));
     let emulation = root.group("emulation");
     let is_emulated = sse.enabled || http_stream.enabled;
-    let handler = |tree: &Tree| Stream {
-        enabled: tree.bool("enabled"),
-        prefix: tree.text("handler_prefix"),
-        body_max: 0,
-    };
+    let health = root.group("health");
     Options {
         client: client(root.group("client"), findings),
         channel: channels(root.group("channel"), &named, findings),
@@ -46,10 +42,9 @@ pub(super) fn build(root: &Tree, findings: &mut Findings) -> Options {
             body_max: emulation.size("max_request_body_size"),
         },
         prefixes: prefixes(root),
-        health: handler(root.group("health")),
-        prometheus: handler(root.group("prometheus")),
+        health: Handler { enabled: health.bool("enabled"), prefix: health.text("handler_prefix") },
+        prometheus: root.group("prometheus").bool("enabled"),
         node_name: root.group("node").text("name"),
-        shutdown_timeout: root.group("shutdown").duration("timeout").unwrap_or_default(),
     }
 }
 
@@ -430,7 +425,6 @@ fn websocket(tree: &Tree, enabled: bool) -> WebSocket {
         enabled,
         prefix: tree.text("handler_prefix"),
         message_max: tree.size("message_size_limit"),
-        write_timeout: tree.duration("write_timeout").unwrap_or(Duration::from_secs(1)),
     }
 }
 

@@ -323,6 +323,126 @@ fn what_would_let_in_what_was_kept_out_stops_the_start() {
     assert!(load(br#"{"http_server": {"tls": {"enabled": false}}}"#, &[]).is_ok());
 }
 
+/// A file in which each group is there, and each list has items.
+fn a_file_of_everything() -> Value {
+    let proxy = |name: &str| {
+        json!({"name": name, "enabled": true, "endpoint": "https://a", "http": {
+            "tls": {"enabled": true},
+            "status_to_code_transforms": [
+                {"status_code": 404, "to_error": {"code": 1404, "message": "x"}},
+                {"status_code": 403, "to_disconnect": {"code": 4503, "reason": "x"}},
+            ],
+        }})
+    };
+    let beside = |names: &[&str]| {
+        let of = |name: &&str| {
+            let mut proxy = proxy(name);
+            proxy.as_object_mut().expect("an object").remove("name");
+            ((*name).to_owned(), proxy)
+        };
+        Value::Object(names.iter().map(of).collect())
+    };
+    let mut channel_proxies = beside(&["subscribe", "publish", "sub_refresh"]);
+    let mut rpc_proxy = beside(&["x"])["x"].take();
+    for proxy in channel_proxies.as_object_mut().expect("an object").values_mut() {
+        proxy.as_object_mut().expect("an object").remove("enabled");
+    }
+    rpc_proxy.as_object_mut().expect("an object").remove("enabled");
+    let mut named = proxy("app");
+    named.as_object_mut().expect("an object").remove("enabled");
+    let rate = json!({"enabled": true, "buckets": [{"interval": "1s", "rate": 1}]});
+    let commands = [
+        "total",
+        "default",
+        "subscribe",
+        "publish",
+        "history",
+        "presence",
+        "presence_stats",
+        "refresh",
+        "sub_refresh",
+        "rpc",
+    ];
+    let mut rates: serde_json::Map<String, Value> =
+        commands.iter().map(|name| ((*name).to_owned(), rate.clone())).collect();
+    rates.insert("enabled".into(), json!(true));
+    let enabled = json!({"enabled": true});
+    let codes = |to: Value| json!({"enabled": true, "transforms": [{"code": 109, "to": to}]});
+    let responses = json!({"enabled": true, "connect_code_to_http_response": codes(json!({"status_code": 404}))});
+    let namespace = json!({"name": "ns", "subscribe_proxy_enabled": true, "publish_proxy_enabled": true,
+        "sub_refresh_proxy_enabled": true});
+    json!({
+        "client": {
+            "proxy": beside(&["connect", "refresh"]),
+            "subscription_token": {"enabled": true, "hmac_secret_key": "x"},
+            "subscribe_to_user_personal_channel": enabled,
+            "connect_code_to_unidirectional_disconnect": codes(json!({"code": 4000, "reason": "x"})),
+            "rate_limit": {"client_command": rates},
+        },
+        "channel": {"proxy": channel_proxies, "without_namespace": {"subscribe_proxy_enabled": true},
+            "namespaces": [namespace]},
+        "rpc": {"proxy": rpc_proxy, "without_namespace": {"proxy_enabled": true}, "ping": enabled,
+            "namespaces": [{"name": "ns", "proxy_enabled": true}]},
+        "proxies": [named],
+        "uni_sse": responses,
+        "uni_http_stream": responses,
+    })
+}
+
+/// What the reference does not mark has a reader: in the loader, and what the loader makes of it in the server.
+#[test]
+fn every_option_that_is_not_marked_is_read() {
+    let file = a_file_of_everything();
+    let mut findings = super::tree::Findings::default();
+    let tree = super::tree::check(
+        rows::ROOT,
+        file.as_object().expect("an object"),
+        "",
+        false,
+        &mut findings,
+    );
+    let options = super::build::build(&tree, &mut findings);
+    super::check::check(&tree, &options, &mut findings);
+    assert_eq!(findings.problems, Vec::<String>::new());
+    let mut unread = Vec::new();
+    tree.unread(rows::ROOT, &mut unread);
+    assert_eq!(unread, Vec::<String>::new());
+}
+
+/// A field with a name that others have, too, may pass without a reader of its own.
+#[test]
+fn every_field_of_the_options_has_a_reader() {
+    fn sources(dir: &std::path::Path, all: &mut String) {
+        for entry in std::fs::read_dir(dir).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true if path.ends_with("live/src/options") => {}
+                true => sources(&path, all),
+                false => all.push_str(&std::fs::read_to_string(&path).unwrap_or_default()),
+            }
+        }
+    }
+    let mut all = String::new();
+    for dir in ["src", "../server/src/live", "../server/src/admin", "../live-http/src"] {
+        sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(dir), &mut all);
+    }
+    let of_types = include_str!("types.rs");
+    all.push_str(&of_types[of_types.find("impl Namespace").expect("its methods")..]);
+    let is_read = |field: &str| {
+        let next = |at: usize| all[at..].chars().next().unwrap_or(' ');
+        let read = format!(".{field}");
+        all.match_indices(&read)
+            .any(|(at, _)| !matches!(next(at + read.len()), 'a'..='z' | '0'..='9' | '_' | '('))
+    };
+    let fields =
+        of_types.lines().filter_map(|line| line.strip_prefix("    pub ")?.split_once(": "));
+    let unread: Vec<&str> = fields
+        .map(|(field, _)| field)
+        .filter(|field| !field.contains('(') && !is_read(field))
+        .collect();
+    assert_eq!(unread, Vec::<&str>::new());
+}
+
 #[test]
 fn keys_have_the_prefix_of_the_redis_that_centrifugo_would_use() {
     let prefixes = |value: &Value| {

@@ -14,6 +14,9 @@ pub(super) struct Tree {
     /// Where it lies, for errors.
     pub(super) path: String,
     values: HashMap<&'static str, Node>,
+    /// Options that were asked for.
+    #[cfg(test)]
+    read: std::cell::RefCell<std::collections::BTreeSet<&'static str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,7 +89,12 @@ pub(super) fn check(
             values.insert(row.name, node);
         }
     }
-    Tree { path: path.to_owned(), values }
+    Tree {
+        path: path.to_owned(),
+        values,
+        #[cfg(test)]
+        read: std::cell::RefCell::default(),
+    }
 }
 
 /// Says what must be said of an option that does nothing. Returns whether there may be something to say of what is
@@ -393,7 +401,46 @@ fn duration(value: &Value) -> Result<i64, String> {
 
 impl Tree {
     fn node(&self, name: &str) -> &Node {
-        self.values.get(name).unwrap_or_else(|| panic!("`{}` has no row `{name}`", self.path))
+        let found = self.values.get_key_value(name);
+        let (name, node) = found.unwrap_or_else(|| panic!("`{}` has no row `{name}`", self.path));
+        self.note_read(*name);
+        node
+    }
+
+    #[cfg(test)]
+    fn note_read(&self, name: &'static str) {
+        self.read.borrow_mut().insert(name);
+    }
+
+    #[cfg(not(test))]
+    fn note_read(&self, _: &'static str) {}
+
+    /// Paths of options that nothing has asked for, although their rows say that they do something.
+    #[cfg(test)]
+    pub(super) fn unread(&self, rows: &'static [Row], unread: &mut Vec<String>) {
+        for row in flat(rows).into_iter().filter(|row| row.status == Status::AsGroup) {
+            match (row.kind, self.values.get(row.name)) {
+                (Kind::Group(inner), Some(Node::Group(tree))) => tree.unread(inner, unread),
+                (Kind::List(inner), Some(Node::List(trees))) => {
+                    assert!(!trees.is_empty(), "`{}` has an item", self.at(row.name));
+                    // One item may have what another has not.
+                    let of = |tree: &Tree| {
+                        let mut all = Vec::new();
+                        tree.unread(inner, &mut all);
+                        let relative = all.iter().map(|path| path[tree.path.len()..].to_owned());
+                        relative.collect::<Vec<_>>()
+                    };
+                    let mut all = trees.iter().map(of);
+                    let first = all.next().unwrap_or_default();
+                    let rest: Vec<_> = all.collect();
+                    let left =
+                        first.into_iter().filter(|path| rest.iter().all(|r| r.contains(path)));
+                    unread.extend(left.map(|path| format!("{}[]{path}", self.at(row.name))));
+                }
+                _ if self.read.borrow().contains(row.name) => {}
+                _ => unread.push(self.at(row.name)),
+            }
+        }
     }
 
     pub(super) fn bool(&self, name: &str) -> bool {

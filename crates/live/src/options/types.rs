@@ -39,13 +39,11 @@ pub struct Options {
     /// What keys and PUB/SUB channels begin with.
     pub prefixes: Prefixes,
     /// The check of health.
-    pub health: Stream,
-    /// Metrics under Centrifugo's names.
-    pub prometheus: Stream,
+    pub health: Handler,
+    /// Metrics are under Centrifugo's names, too.
+    pub prometheus: bool,
     /// The node's name in INFO and in the API's `info`; empty: the server chooses.
     pub node_name: String,
-    /// How long the end of the server waits for clients to be told.
-    pub shutdown_timeout: Duration,
 }
 
 /// What keys and PUB/SUB channels begin with.
@@ -410,8 +408,6 @@ pub struct WebSocket {
     pub prefix: String,
     /// Most bytes of a message.
     pub message_max: usize,
-    /// Time for one write.
-    pub write_timeout: Duration,
 }
 
 /// The unidirectional WebSocket.
@@ -423,6 +419,15 @@ pub struct UniWebSocket {
     pub disable_disconnect_push: bool,
     /// Pushes of one write are one message, parted by line feeds.
     pub join_push_messages: bool,
+}
+
+/// An HTTP handler without a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handler {
+    /// Whether it is there.
+    pub enabled: bool,
+    /// Its path.
+    pub prefix: String,
 }
 
 /// An HTTP handler.

@@ -47,7 +47,7 @@ pub(crate) fn answer(
     let path = &*head.target.path;
     let kind = kind_of(&options, path);
     let emulates = kind.is_none() && is_at(&options.emulation, path);
-    let health = kind.is_none() && is_at(&options.health, path);
+    let health = kind.is_none() && options.health.enabled && options.health.prefix == *path;
     let date = web.date.clone();
     let mut request =
         Request { shared, head, body, date: &date, out, options: Arc::clone(&options) };

@@ -65,7 +65,7 @@ pub(super) const TLS: &[Row] = &[
     text("cert_pem", "A certificate: PEM, base64 of it, or a file."),
     text("key_pem", "Its key: PEM, base64 of it, or a file."),
     text("server_ca_pem", "Authorities of the server: PEM, base64 of it, or a file."),
-    text("client_ca_pem", "Authorities of clients: for servers alone."),
+    text("client_ca_pem", "").listed("for servers alone: a proxy is asked, and does not ask"),
     bool("insecure_skip_verify", "The server's certificate is not checked: for tests alone."),
     text("server_name", "The name in the server's certificate."),
 ];

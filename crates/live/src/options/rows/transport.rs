@@ -4,6 +4,8 @@ use super::super::row::{Row, bool, duration, group, int, list, text};
 
 const COMPRESSION: &str = "frames are not compressed; deltas save more";
 const BUFFERS: &str = "buffers are the event loop's";
+const WRITES: &str = "no write waits: a client that does not take what it is sent is ended by `client.queue_max_size`, or \
+                      by Apus's `web-idle-timeout`";
 const BODY: &str = "Most bytes of a request's body.";
 
 pub(super) const WEBSOCKET: &[Row] = &[
@@ -19,7 +21,7 @@ const WEBSOCKET_COMMON: &[Row] = &[
     int("read_buffer_size", "").listed(BUFFERS),
     bool("use_write_buffer_pool", "").listed(BUFFERS),
     int("write_buffer_size", "").listed(BUFFERS),
-    duration("write_timeout", "Time for one write.").default("1s"),
+    duration("write_timeout", "").default("1s").listed(WRITES),
     int("message_size_limit", "Most bytes of a message.").default("65536"),
     int("decompressed_message_size_limit", "").listed(COMPRESSION),
 ];
@@ -87,8 +89,10 @@ pub(super) const HTTP_API: &[Row] = &[
 ];
 
 pub(super) const PROMETHEUS: &[Row] = &[
-    bool("enabled", "Metrics have Centrifugo's names, too."),
-    text("handler_prefix", "Their path.").default("/metrics"),
+    bool("enabled", "Metrics have Centrifugo's names, too; they are on Apus's admin port."),
+    text("handler_prefix", "")
+        .default("/metrics")
+        .listed("metrics are at `/metrics` of Apus's admin port"),
     bool("instrument_http_handlers", "").listed("requests are counted anyway"),
     bool("recovered_publications_histogram", "").listed("recoveries are counted, not their sizes"),
     bool("native_histograms", "").listed("histograms have buckets"),
@@ -104,8 +108,9 @@ pub(super) const NODE: &[Row] = &[
     duration("info_metrics_aggregate_interval", "").default("60s").listed("`info` has no metrics"),
 ];
 
-pub(super) const SHUTDOWN: &[Row] =
-    &[duration("timeout", "Time for telling clients.").default("30s")];
+pub(super) const SHUTDOWN: &[Row] = &[duration("timeout", "")
+    .default("30s")
+    .listed("all clients are told at once, and the end does not wait for them")];
 
 pub(super) const RPC_NAMESPACE: &[Row] = &[
     bool("proxy_enabled", "The proxy is called."),

@@ -45,7 +45,7 @@ pub(super) fn live(live: &Live, engine: &Engine, page: &mut Page) {
     }
     let proxies = live.proxy_figures();
     each_proxy(&proxies, page);
-    if live.options().prometheus.enabled {
+    if live.options().prometheus {
         centrifugo(&all, (clients, users, nodes, slow), page);
         centrifugo_proxies(&proxies, page);
     }
