@@ -311,7 +311,7 @@ class Counted(unittest.TestCase):
             'apus_live_recoveries_total{namespace="plain",recovered="no"}': "0",
         })
         self.assertEqual(m["centrifugo_node_num_clients"], "5")
-        self.assertEqual(m['centrifugo_client_recover{recovered="yes",channel_namespace=""}'], "1")
+        self.assertEqual(m['centrifugo_client_recover{recovered="yes",channel_namespace="",has_recovered_publications="yes"}'], "1")
         with live.client() as c:
             info = c("INFO", "live").decode()
         self.assertIn("live_namespace_:subscriptions=4,channels=1,published=3,delivered=6,recovered=1,not_recovered=1", info)

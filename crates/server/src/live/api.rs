@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::live::api::{
     self, ApiError, Body, ChannelInfo, DecodeError, HistoryPage, Method, Node, PublicationOut,
@@ -20,6 +20,7 @@ use super::hub::{Cx, Hub};
 use super::mail::Mail;
 use super::peers::{self, Waits};
 use super::store::{Found, Keep, Op, READ_ONLY, Span, Store};
+use super::tally::{Key, Tally};
 use super::transport::Request;
 use crate::web::After;
 use live_protocol::{ClientInfo, Publication};
@@ -81,7 +82,7 @@ pub(super) fn answer(
     {
         return Some(request.wait(Waits::Channels(pattern.clone())));
     }
-    if let ([Ok(Asked::History(asked))], Shape::One { transport }) = (&*asked, &shape)
+    if let ([Ok(Asked::History(asked))], Shape::One { transport, .. }) = (&*asked, &shape)
         && hub.is_of_topic(&asked.channel)
     {
         return Some(request.wait(Waits::Topic(asked.clone(), *transport)));
@@ -89,7 +90,15 @@ pub(super) fn answer(
     if hub.live().remote.is_some() {
         return Some(request.wait(Waits::Broker(asked, shape)));
     }
-    let run = |asked: Result<Asked, ApiError>| asked.and_then(|asked| hub.api(cx, asked));
+    let times = options.prometheus;
+    let tally = Arc::clone(&hub.tally);
+    let run = |asked: Result<Asked, ApiError>| {
+        let began = times.then(Instant::now);
+        let method = asked.as_ref().ok().map(method_of).or(shape.method());
+        let reply = asked.and_then(|asked| hub.api(cx, asked));
+        note(&tally, "http", method, &reply, began);
+        reply
+    };
     let replies = asked.into_iter().map(run).collect();
     let (status, body) = shape.encode(replies);
     Some(request.plain(status, JSON, &body))
@@ -109,8 +118,10 @@ fn decode(request: &Request<'_, '_>, name: &str) -> Result<(Vec<Decoded>, Shape)
         || request.head.text("x-centrifugo-error-mode") == Some("transport");
     match api::decode(method, request.body) {
         Err(DecodeError::Malformed(why)) => Err((400, why)),
-        Err(DecodeError::Refused(error)) => Ok((vec![Err(error)], Shape::One { transport })),
-        Ok(Body::One(asked)) => Ok((vec![Ok(asked)], Shape::One { transport })),
+        Err(DecodeError::Refused(error)) => {
+            Ok((vec![Err(error)], Shape::One { method, transport }))
+        }
+        Ok(Body::One(asked)) => Ok((vec![Ok(asked)], Shape::One { method, transport })),
         Ok(Body::Batch { requests, .. }) => {
             let method = |asked: &Decoded| asked.as_ref().ok().map(method_of);
             let methods = requests.iter().map(method).collect();
@@ -124,6 +135,7 @@ fn decode(request: &Request<'_, '_>, name: &str) -> Result<(Vec<Decoded>, Shape)
 pub(super) enum Shape {
     /// With `transport`, an error is one of HTTP.
     One {
+        method: Method,
         transport: bool,
     },
     Batch(Vec<Option<Method>>),
@@ -132,10 +144,15 @@ pub(super) enum Shape {
 }
 
 impl Shape {
+    /// The method of the only request.
+    fn method(&self) -> Option<Method> {
+        if let Self::One { method, .. } = self { Some(*method) } else { None }
+    }
+
     /// The status and the body.
     pub(super) fn encode(self, mut replies: Vec<Reply>) -> (u16, Vec<u8>) {
         match self {
-            Self::One { transport } => {
+            Self::One { transport, .. } => {
                 let reply = replies.pop().unwrap_or(Err(ApiError::INTERNAL));
                 match &reply {
                     Err(error) if transport => (error.status(), api::encode_error(error)),
@@ -158,12 +175,26 @@ impl Shape {
     }
 }
 
+/// Counts a request with its reply, if it is known when it began.
+pub(super) fn note(
+    tally: &Tally,
+    protocol: &'static str,
+    method: Option<Method>,
+    reply: &Reply,
+    began: Option<Instant>,
+) {
+    if let (Some(method), Some(began)) = (method, began) {
+        let error = reply.as_ref().err().map(|error| error.code);
+        tally.api(protocol, method.name(), error, began.elapsed());
+    }
+}
+
 /// Whether a method changes keys, or tells subscribers of all servers something.
 fn writes(method: Method) -> bool {
     matches!(method, Method::Publish | Method::Broadcast | Method::HistoryRemove)
 }
 
-fn method_of(asked: &Asked) -> Method {
+pub(super) fn method_of(asked: &Asked) -> Method {
     match asked {
         Asked::Publish(_) => Method::Publish,
         Asked::Broadcast(_) => Method::Broadcast,
@@ -265,10 +296,12 @@ impl Api<'_> {
             }
             Asked::Presence { channel } => {
                 check::presence(self.options, &channel)?;
+                self.acts("presence", &channel);
                 return Ok(Work::Ask(Op::Presence { channel }, Finish::Presence));
             }
             Asked::PresenceStats { channel } => {
                 check::presence(self.options, &channel)?;
+                self.acts("presence_stats", &channel);
                 return Ok(Work::Ask(Op::Presence { channel }, Finish::PresenceStats));
             }
             Asked::History(asked) => return self.history(asked),
@@ -276,6 +309,7 @@ impl Api<'_> {
                 if check::history(self.options, &channel)?.topic.is_some() {
                     return Err(ApiError::NOT_AVAILABLE);
                 }
+                self.acts("history_remove", &channel);
                 return Ok(Work::Ask(Op::RemoveHistory { channel }, Finish::Nothing));
             }
             Asked::Channels { pattern } => {
@@ -322,10 +356,21 @@ impl Api<'_> {
             limit: asked.limit.into(),
             reverse: asked.reverse,
         };
+        self.acts("history", &asked.channel);
         let meta_ttl = namespace.history_meta_ttl;
         let epoch = asked.since.map(|since| since.epoch).filter(|epoch| !epoch.is_empty());
         let op = Op::History { channel: asked.channel, span, meta_ttl };
         Ok(Work::Ask(op, Finish::History(epoch)))
+    }
+
+    /// Something is asked of the store.
+    fn acts(&self, action: &'static str, channel: &str) {
+        if self.options.prometheus
+            && let Ok(found) = self.options.channel.find(channel)
+        {
+            let namespace = found.namespace.name.as_str().into();
+            self.live.tally(self.store.thread.index).count(Key::Action(action, namespace));
+        }
     }
 
     /// Tells the other servers.
@@ -433,7 +478,8 @@ pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
                     reply: &mut resp::Reply<'_>,
                     wait: LiveWait<'_>|
           -> Outcome {
-        let asked = Method::of(method).ok_or(ApiError::NOT_FOUND);
+        let method = Method::of(method);
+        let asked = method.ok_or(ApiError::NOT_FOUND);
         if live.remote.is_none()
             && asked.as_ref().is_ok_and(|method| writes(*method))
             && let Some(refusal) = call.engine.refuses_as_replica()
@@ -441,22 +487,36 @@ pub(crate) fn commands(live: Arc<Live>) -> LiveCall {
             return Err(refusal);
         }
         let asked = asked.and_then(|method| api::from_words(method, words));
+        let options = live.options();
+        let began = options.prometheus.then(Instant::now);
+        let tally = live.tally(call.thread.index);
         let asked = match asked {
             Ok(asked) => asked,
-            Err(error) => return write(Err(error), reply),
+            Err(error) => {
+                let done = Err(error);
+                note(&tally, "resp", method, &done, began);
+                return write(done, reply);
+            }
         };
         let (engine, thread) = (call.engine, &mut *call.thread);
         // The keys are the server's own, in its first database.
         let mut session = Session::inner(engine, thread.index);
         let store = Store { engine, thread, session: &mut session, prefixes: &live.prefixes };
-        let options = live.options();
         let mut api = Api { live: &live, options: &options, store };
-        let Some(remote) = &live.remote else { return write(api.run(asked), reply) };
+        let Some(remote) = &live.remote else {
+            let done = api.run(asked);
+            note(&tally, "resp", method, &done, began);
+            return write(done, reply);
+        };
         match api.plan(asked) {
-            Work::Done(done) => write(done, reply),
+            Work::Done(done) => {
+                note(&tally, "resp", method, &done, began);
+                write(done, reply)
+            }
             work => {
                 let answer = wait(call)?;
                 remote.settle(work, move |done| {
+                    note(&tally, "resp", method, &done, began);
                     answer(Box::new(move |reply: &mut resp::Reply<'_>| write(done, reply)));
                 });
                 Ok(())

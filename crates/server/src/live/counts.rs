@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Live;
 use super::proxies::{Asked, Figures as ProxyFigures};
 use super::remote::{BrokerFigures, Remote};
+use super::tally::{Sum, Tally};
 
 /// Counts of one namespace since the start.
 #[derive(Default)]
@@ -19,6 +20,8 @@ pub(crate) struct Counts {
     /// Subscriptions that were given all that they had missed, and those that could not be.
     pub(crate) recovered: AtomicU64,
     pub(crate) not_recovered: AtomicU64,
+    /// Of those that were given all: those that had missed something.
+    pub(crate) recovered_some: AtomicU64,
 }
 
 /// The figures of one namespace.
@@ -31,6 +34,7 @@ pub(crate) struct Figures {
     pub(crate) delivered: u64,
     pub(crate) recovered: u64,
     pub(crate) not_recovered: u64,
+    pub(crate) recovered_some: u64,
 }
 
 impl Live {
@@ -51,6 +55,8 @@ impl Live {
             figures.delivered = counts.delivered.load(Relaxed);
             figures.recovered = counts.recovered.load(Relaxed);
             figures.not_recovered = counts.not_recovered.load(Relaxed);
+            // It was counted behind `recovered`.
+            figures.recovered_some = counts.recovered_some.load(Relaxed).min(figures.recovered);
         }
         let options = self.options();
         for (channel, n) in &*self.channels.lock() {
@@ -61,6 +67,27 @@ impl Live {
             figures.channels += 1;
         }
         all
+    }
+
+    /// What a thread counts.
+    pub(super) fn tally(&self, thread: usize) -> Arc<Tally> {
+        if let Some(there) = self.tallies.read().get(thread) {
+            return Arc::clone(there);
+        }
+        let mut all = self.tallies.write();
+        let most = all.len().max(thread + 1);
+        all.resize_with(most, Arc::default);
+        Arc::clone(&all[thread])
+    }
+
+    /// What all threads have counted.
+    pub(crate) fn tallied(&self) -> Sum {
+        Sum::of(self.tallies.read().clone())
+    }
+
+    /// Connections that were refused since there were as many as may be.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
     }
 
     /// Fields of INFO beyond the totals.

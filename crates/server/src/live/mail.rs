@@ -5,13 +5,14 @@ use std::sync::Arc;
 use engine::{Engine, Job};
 
 use super::Live;
+use super::hub::wire::Wire;
 use super::remote::{Begun, Message};
 use super::store::{Found, Place};
 use super::topics::{Piece, Read};
 use ::live::api::{DisconnectUser, Refresh, Reply, Subscribe, Unsubscribe};
 use ::live::proxy::Outcome;
 use ::live::{SubscribeOptions, Unsubscribe as End};
-use live_protocol::{Command, Form};
+use live_protocol::Command;
 
 /// What a hub is told by others.
 #[derive(Clone, Debug)]
@@ -85,16 +86,16 @@ impl Live {
     }
 
     /// A session whose commands come by requests.
-    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64, form: Form) {
-        self.sessions.lock().insert(session.into(), (thread, id, form));
+    pub(super) fn add_session(&self, session: &str, thread: usize, id: u64, wire: Wire) {
+        self.sessions.lock().insert(session.into(), (thread, id, wire));
     }
 
     pub(super) fn remove_session(&self, session: &str) {
         self.sessions.lock().remove(session);
     }
 
-    /// The thread and the client number of a session, and the form of its commands.
-    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64, Form)> {
+    /// The thread and the client number of a session, and how its commands are sent.
+    pub(super) fn find_session(&self, session: &str) -> Option<(usize, u64, Wire)> {
         self.sessions.lock().get(session).copied()
     }
 }

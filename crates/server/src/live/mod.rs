@@ -24,6 +24,7 @@ mod proxies;
 pub(crate) mod reload;
 mod remote;
 mod store;
+mod tally;
 mod topics;
 mod transport;
 mod uuid;
@@ -31,6 +32,7 @@ mod value;
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -43,22 +45,24 @@ use ::live::token::jwks::Jwks;
 use config::Id;
 use engine::{Engine, log};
 use live_http::Asker;
-use live_protocol::Form;
 use parking_lot::{Mutex, RwLock};
 use stdx::hash::Seeded;
 
 pub(crate) use api::commands;
 use counts::Counts;
 pub(crate) use counts::Figures;
+pub(crate) use hub::wire::Kind;
+use hub::wire::Wire;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;
 pub(crate) use proxies::{Asked, Figures as ProxyFigures, STEPS_MS};
 pub(crate) use remote::BrokerFigures;
 use remote::Remote;
+pub(crate) use tally::{BROADCAST_US, Key, LAG_US, Measured, PING_US, Pushed, Space, Sum};
 pub(crate) use transport::answer;
 
-/// Thread, client number, and form of commands, by session.
-type Sessions = HashMap<Box<str>, (usize, u64, Form), Seeded>;
+/// Thread, client number, and how commands are sent, by session.
+type Sessions = HashMap<Box<str>, (usize, u64, Wire), Seeded>;
 
 /// What all threads share.
 pub(crate) struct Live {
@@ -85,6 +89,10 @@ pub(crate) struct Live {
     begins: Mutex<Option<Bucket>>,
     /// By namespace.
     counts: RwLock<HashMap<String, Arc<Counts>, Seeded>>,
+    /// By thread.
+    tallies: RwLock<Vec<Arc<tally::Tally>>>,
+    /// Connections above `connection_limit`.
+    refused: AtomicU64,
     /// Channels with subscribers, and how many.
     channels: Mutex<HashMap<Arc<str>, u32, Seeded>>,
     /// Where the channels are, if not in this server.
@@ -146,6 +154,8 @@ impl Live {
             proxies: proxies::Proxies::default(),
             begins: Mutex::default(),
             counts: RwLock::default(),
+            tallies: RwLock::default(),
+            refused: AtomicU64::new(0),
             channels: Mutex::default(),
             remote,
             topics: topics::Topics::default(),
@@ -181,6 +191,7 @@ impl Live {
         let client = &options.client;
         let most = client.connection_limit as u64;
         if most > 0 && engine.live.clients.load(Relaxed) >= most {
+            self.refused.fetch_add(1, Relaxed);
             return false;
         }
         let rate = Rate { rate: client.connection_rate_limit, interval: Duration::from_secs(1) };

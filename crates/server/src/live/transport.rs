@@ -11,7 +11,7 @@ use resp::Out;
 
 use super::emulation::Emulation;
 use super::hub::wire::{Kind, Unsent, Wire};
-use super::hub::{AnswerForm, Cx, Fields};
+use super::hub::{AnswerForm, Cx, Fields, received};
 use super::mail::Mail;
 use super::peers::{Waiting, Waits};
 use super::{Hub, Live, api};
@@ -298,7 +298,7 @@ impl Request<'_, '_> {
             let stream = self.out.buf.split_off(from);
             Unsent { stream, fields, date: self.date.to_owned() }
         });
-        let asked = Box::new(Asked { first, unsent });
+        let asked = Box::new(Asked { first, size: text.len(), unsent });
         self.stream(Wire { kind, form }, Side::Response(asked), cap)
     }
 
@@ -333,15 +333,19 @@ impl Request<'_, '_> {
             return self.plain(204, "", b"");
         }
         let there = (emulation.node == live.node).then(|| live.find_session(&emulation.session));
-        let Some((thread, id, _)) = there.flatten() else {
+        let Some((thread, id, wire)) = there.flatten() else {
             return self.text(404, "there is no such session");
         };
         let commands = if binary {
-            wire::decode_protobuf(&emulation.data)
+            live_protocol::decode_protobuf(&emulation.data)
         } else {
-            wire::decode_json(&emulation.data)
+            live_protocol::decode_json(&emulation.data)
         };
         let Some(commands) = commands else { return self.text(400, "these are no commands") };
+        if self.options.prometheus.enabled {
+            let tally = live.tally(cx.thread.index);
+            received(&tally, wire.kind, emulation.data.len(), &commands);
+        }
         live.post(&self.shared.engine, thread, Mail::Commands(id, commands));
         self.plain(204, "", b"")
     }
@@ -382,6 +386,8 @@ enum Side {
 
 struct Asked {
     first: Vec<Command>,
+    /// The bytes that said so.
+    size: usize,
     /// The head, unless it was sent.
     unsent: Option<Unsent>,
 }
@@ -389,6 +395,7 @@ struct Asked {
 impl Connection {
     fn message(&self, at: &mut At<'_>, bytes: &[u8]) {
         let (uni, id) = (self.wire.is_unidirectional(), at.id);
+        let kind = self.wire.kind;
         let commands = match (uni, self.wire.form) {
             (true, Form::Json) => wire::connect_of_json(bytes).map(connect),
             (true, Form::Protobuf) => wire::connect_of_protobuf(bytes).map(connect),
@@ -396,7 +403,10 @@ impl Connection {
             (false, Form::Protobuf) => wire::decode_protobuf(bytes),
         };
         with_hub(at, |hub, cx| match commands {
-            Some(commands) if !commands.is_empty() => hub.commands(cx, id, commands),
+            Some(commands) if !commands.is_empty() => {
+                hub.received(kind, bytes.len(), &commands);
+                hub.commands(cx, id, commands);
+            }
             _ => hub.malformed(cx, id),
         });
     }
@@ -424,6 +434,7 @@ impl Streaming for Connection {
                 if let Some(unsent) = asked.unsent.take() {
                     hub.hold_head(id, unsent);
                 }
+                hub.received(wire.kind, asked.size, &asked.first);
                 hub.commands(cx, id, std::mem::take(&mut asked.first));
             }
         });

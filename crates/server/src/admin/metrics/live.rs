@@ -1,16 +1,13 @@
 //! Metrics of live channels, by namespace; with `prometheus.enabled` in the configuration of live channels under the
 //! names of Centrifugo, too, for dashboards that are written for it.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use engine::Engine;
 
-use super::Page;
 use super::names::MetricKind::{self, Counter, Gauge};
+use super::{Page, centrifugo};
 use crate::live::{Asked, BrokerFigures, Figures, Live, ProxyFigures, STEPS_MS};
-
-type All = BTreeMap<String, Figures>;
 
 pub(super) fn live(live: &Live, engine: &Engine, page: &mut Page) {
     let all = live.figures();
@@ -46,8 +43,8 @@ pub(super) fn live(live: &Live, engine: &Engine, page: &mut Page) {
     let proxies = live.proxy_figures();
     each_proxy(&proxies, page);
     if live.options().prometheus {
-        centrifugo(&all, (clients, users, nodes, slow), page);
-        centrifugo_proxies(&proxies, page);
+        centrifugo::put(live, &all, (clients, users, nodes), page);
+        centrifugo::proxies(&proxies, page);
     }
 }
 
@@ -91,7 +88,7 @@ fn own_labels(asked: &Asked) -> [(&str, &str); 2] {
 }
 
 /// A histogram of the times of answers.
-fn proxy_times<'a>(
+pub(super) fn proxy_times<'a>(
     name: &str,
     help: &str,
     all: &'a [(Asked, ProxyFigures)],
@@ -109,77 +106,4 @@ fn proxy_times<'a>(
         page.sample(&format!("{name}_sum"), &own, f.seconds);
         page.sample(&format!("{name}_count"), &own, f.answered);
     }
-}
-
-/// The same under the names of Centrifugo 6; functions are a protocol of their own.
-fn centrifugo_proxies(all: &[(Asked, ProxyFigures)], page: &mut Page) {
-    fn labels(asked: &Asked) -> Vec<(&str, &str)> {
-        vec![("protocol", asked.protocol), ("type", asked.event), ("name", &asked.proxy)]
-    }
-    if all.is_empty() {
-        return;
-    }
-    let help = "Duration of proxy call.";
-    let name = "centrifugo_proxy_duration_seconds";
-    page.metric(name, "summary", help);
-    for (asked, f) in all {
-        page.sample(&format!("{name}_sum"), &labels(asked), f.seconds);
-        page.sample(&format!("{name}_count"), &labels(asked), f.answered);
-    }
-    proxy_times("centrifugo_proxy_duration_seconds_histogram", help, all, labels, page);
-    let mut each = |name: &str, kind: MetricKind, help: &str, value: fn(&ProxyFigures) -> u64| {
-        page.metric(name, kind.name(), help);
-        for (asked, figures) in all {
-            page.sample(name, &labels(asked), value(figures));
-        }
-    };
-    each("centrifugo_proxy_errors", Counter, "Proxy call error count.", |f| f.errors);
-    let help = "Number of inflight proxy requests.";
-    each("centrifugo_proxy_inflight_requests", Gauge, help, |f| f.waiting);
-}
-
-/// The names of Centrifugo 6. Its metrics about its own insides have no counterpart here.
-fn centrifugo(all: &All, (clients, users, nodes, slow): (u64, usize, usize, u64), page: &mut Page) {
-    let sum = |value: fn(&Figures) -> u64| all.values().map(value).sum::<u64>();
-    let mut node = |name: &str, help: &str, n: u64| {
-        page.single(&format!("centrifugo_node_{name}"), Gauge, help, n);
-    };
-    node("num_clients", "Connections.", clients);
-    node("num_users", "Users with connections.", users as u64);
-    node("num_subscriptions", "Subscriptions.", sum(|f| f.subscriptions));
-    node("num_channels", "Channels with subscribers.", sum(|f| f.channels));
-    node("num_nodes", "Servers that share the channels.", nodes as u64);
-    let name = "centrifugo_node_build";
-    page.metric(name, "gauge", "The version.");
-    page.sample(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
-
-    let name = "centrifugo_node_messages_sent_count";
-    page.metric(name, "counter", "Messages to other servers.");
-    for (namespace, f) in all {
-        let labels = [("type", "publication"), ("channel_namespace", namespace.as_str())];
-        page.sample(name, &labels, f.published);
-    }
-    let name = "centrifugo_client_recover";
-    page.metric(name, "counter", "Recoveries of clients.");
-    for (namespace, f) in all {
-        for (recovered, n) in [("yes", f.recovered), ("no", f.not_recovered)] {
-            let labels = [("recovered", recovered), ("channel_namespace", namespace.as_str())];
-            page.sample(name, &labels, n);
-        }
-    }
-    let name = "centrifugo_client_subscriptions_inflight";
-    page.metric(name, "gauge", "Subscriptions.");
-    for (namespace, f) in all {
-        page.sample(name, &[("channel_namespace", namespace)], f.subscriptions);
-    }
-    let name = "centrifugo_transport_messages_sent";
-    page.metric(name, "counter", "Messages to clients.");
-    for (namespace, f) in all {
-        let labels =
-            [("frame_type", "push_publication"), ("channel_namespace", namespace.as_str())];
-        page.sample(name, &labels, f.delivered);
-    }
-    let name = "centrifugo_client_num_server_disconnects";
-    page.metric(name, "counter", "Ends of connections by the server.");
-    page.sample(name, &[("code", "3008")], slow);
 }

@@ -4,6 +4,7 @@
 //! and a new field of INFO takes one more line here. Figures that INFO does not have come behind
 //! it, as `apus_…`: the costs of commands by phase, and each thread's part.
 
+mod centrifugo;
 mod live;
 mod names;
 mod replication;

@@ -18,7 +18,6 @@ use engine::log;
 use live_http::Question;
 use live_protocol::{ConnectRequest, Form, Publication, ReplyResult, SubscribeRequest};
 
-use super::wire::Kind;
 use super::{Client, Cx, Hub};
 use crate::live::mail::Mail;
 use crate::live::store::Keep;
@@ -60,14 +59,7 @@ impl Pending {
 fn caller(client: &Client) -> Caller<'_> {
     Caller {
         client: &client.uid,
-        transport: match client.wire.kind {
-            Kind::WebSocket => "websocket",
-            Kind::Sse => "sse",
-            Kind::HttpStream => "http_stream",
-            Kind::UniWebSocket => "uni_websocket",
-            Kind::UniSse => "uni_sse",
-            Kind::UniHttpStream => "uni_http_stream",
-        },
+        transport: client.wire.kind.name(),
         protocol: if client.wire.form == Form::Json { "json" } else { "protobuf" },
         user: &client.user,
         meta: client.meta.as_deref(),

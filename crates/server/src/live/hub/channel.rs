@@ -10,6 +10,7 @@ use super::batch::Arrived;
 use super::broker::Followed;
 use super::wire::Wire;
 use crate::live::Counts;
+use crate::live::tally::Space;
 
 /// Subscribers from which on one of them is found by a map.
 const MAPPED: usize = 32;
@@ -61,6 +62,8 @@ pub(crate) struct Channel {
     pub(crate) flush_at: i64,
     /// Of the namespace.
     pub(crate) counts: Arc<Counts>,
+    /// Of the namespace in this thread.
+    pub(crate) space: Arc<Space>,
     pub(crate) subscribers: Vec<Subscriber>,
     /// Of a channel of the broker.
     pub(super) remote: Followed,
@@ -68,10 +71,15 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    pub(crate) fn new(namespace: Arc<Namespace>, counts: Arc<Counts>, number: u64) -> Self {
+    pub(crate) fn new(
+        namespace: Arc<Namespace>,
+        (counts, space): (Arc<Counts>, Arc<Space>),
+        number: u64,
+    ) -> Self {
         Self {
             namespace,
             counts,
+            space,
             number,
             topic: None,
             latest: None,

@@ -68,8 +68,10 @@ pub(crate) struct Client {
     pub(crate) pong_until: i64,
     pub(crate) presence_at: i64,
     pub(crate) check_at: i64,
-    /// A ping has not been answered.
-    pub(crate) pinged: bool,
+    /// When a ping was sent that has not been answered; 0: there is none.
+    pub(crate) pinged_at: i64,
+    /// What it has told of itself, for metrics.
+    pub(crate) names: u8,
 }
 
 /// Grace after expiry, in seconds: of connections and of subscriptions.

@@ -34,18 +34,23 @@ impl Hub {
         let uni = client.wire.is_unidirectional();
         if command.id == 0 && !matches!(command.method, Method::Send(_)) && !(uni && is_connect) {
             // The answer to a ping; one without a ping is an error.
-            if !std::mem::take(&mut client.pinged) {
+            let sent = std::mem::take(&mut client.pinged_at);
+            if sent == 0 {
                 return self.disconnect(cx, id, &Disconnect::BAD_REQUEST);
             }
             client.pong_until = 0;
+            let kind = client.wire.kind;
+            self.ponged(kind, sent, now);
             return self.schedule(cx, id);
         }
-        if let Err(error) =
-            client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now)
-        {
-            return self.refuse(cx, id, command.id, error.into());
+        let limited =
+            client.limiter.allow(&self.options.client.rate_limit, name(&command.method), now);
+        self.command_begins(id, &command);
+        match limited {
+            Ok(()) => self.execute(cx, id, command),
+            Err(error) => self.refuse(cx, id, command.id, error.into()),
         }
-        self.execute(cx, id, command);
+        self.command_executed(id);
     }
 
     /// Executes a command that may be.
@@ -274,6 +279,7 @@ impl Hub {
         let options = Arc::clone(&self.options);
         let there = client.subscription(channel).is_some();
         permission::presence(&options, who(client), channel, there)?;
+        self.acts(if counts { "presence_stats" } else { "presence" }, channel);
         let op = Op::Presence { channel: channel.to_owned() };
         self.ask_store(cx, (id, number), op, After::Presence { counts })
     }
@@ -303,6 +309,7 @@ impl Hub {
         if found.topic.is_some() {
             return self.read_for_history(cx, id, number, asked, span);
         }
+        self.acts("history", &asked.channel);
         let channel = asked.channel.clone();
         let op = Op::History { channel, span, meta_ttl: found.history_meta_ttl };
         let epoch = since.map(|since| since.epoch.clone()).filter(|epoch| !epoch.is_empty());
@@ -311,7 +318,7 @@ impl Hub {
 }
 
 /// The name of a command, as limits of rates have it.
-fn name(method: &Method) -> &'static str {
+pub(super) fn name(method: &Method) -> &'static str {
     match method {
         Method::Connect(_) => "connect",
         Method::Subscribe(_) => "subscribe",

@@ -13,6 +13,7 @@ use ::live::{Disconnect, Error, timing};
 
 use super::ask::{Done, Then};
 use super::broker::After;
+use super::count::names;
 use super::{Cx, Hub, ttl, who};
 use crate::live::mail::Mail;
 use crate::live::peers;
@@ -114,7 +115,7 @@ impl Hub {
         result.expires = expiry.expires;
         result.ttl = expiry.ttl;
         result.data.clone_from(&plan.data);
-        self.admit(cx, id, &plan, &mut result);
+        self.admit(cx, id, &plan, names(&asked.name, &asked.version), &mut result);
         if plan.single_connection.is_some() {
             self.end_others(cx, &plan.user, &result.client);
         }
@@ -128,6 +129,7 @@ impl Hub {
         }
         self.send_head(cx, id);
         if command == 0 {
+            self.command_replied(id, 0, None);
             self.push(cx, id, "", &Push::Connect(&result));
         } else {
             self.reply(cx, id, command, ReplyResult::Connect(Box::new(result)));
@@ -164,7 +166,7 @@ impl Hub {
     }
 
     /// The client is connected from now on.
-    fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, result: &mut ConnectResult) {
+    fn admit(&mut self, cx: &Cx<'_>, id: u64, by: &Plan, names: u8, result: &mut ConnectResult) {
         let options = &self.options.client;
         let now = cx.thread.cx.now;
         let Some(client) = self.clients.get_mut(&id) else { return };
@@ -176,6 +178,8 @@ impl Hub {
         client.client_side_refresh = by.client_side_refresh;
         client.meta = by.meta.clone().map(Into::into);
         client.stale_at = 0;
+        client.names = names;
+        self.tally.connections[wire.kind as usize][usize::from(names)].begun.add(1);
         // Client numbers that follow each other are far from each other in this.
         let spread = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
         let first = |time| timing::first(now, time, spread);

@@ -2,6 +2,7 @@
 //! each wire that it goes to, and appended to each subscriber's output.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use ::live::publication::{from_resp, is_json};
 use ::live::{Disconnect, Unsubscribe};
@@ -10,6 +11,7 @@ use super::batch::Arrived;
 use super::channel::{Latest, Subscriber};
 use super::encode::{Encoded, Shape, Shapes};
 use super::{Cx, Hub};
+use crate::live::tally::{KINDS, Pushed};
 use live_protocol::envelope::Envelope;
 use live_protocol::{ClientInfo, Form, Publication, Push};
 
@@ -60,7 +62,9 @@ impl Hub {
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
                 if let Some(mut arrived) = arrived((offset, epoch), previous, publication) {
                     // The time is for servers. Clients are not told it.
-                    if self.is_late(cx, std::mem::take(&mut arrived.publication.time)) {
+                    let time = std::mem::take(&mut arrived.publication.time);
+                    self.heard_publication(cx, channel, time);
+                    if self.is_late(cx, time) {
                         self.end_positioned(cx, channel);
                     }
                     self.arrive(cx, channel, arrived);
@@ -77,6 +81,16 @@ impl Hub {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Counts a publication of a time, in Unix milliseconds.
+    fn heard_publication(&self, cx: &Cx<'_>, channel: &str, time: u64) {
+        let Some(there) = self.channels.get(channel) else { return };
+        there.space.came[Pushed::Publication as usize].add(1);
+        if time > 0 {
+            let age = (cx.thread.cx.now as u64).saturating_sub(time);
+            self.tally.lag.add(Duration::from_millis(age));
         }
     }
 
@@ -101,10 +115,14 @@ impl Hub {
 
     fn deliver_presence(&mut self, cx: &mut Cx<'_>, channel: &str, push: &Push<'_>) {
         let Some(there) = self.channels.get(channel) else { return };
+        let what = if matches!(push, Push::Join(_)) { Pushed::Join } else { Pushed::Leave };
+        there.space.came[what as usize].add(1);
         let mut encoded = Encoded::new(channel, there.number);
         for subscriber in there.subscribers.iter().filter(|s| s.push_join_leave) {
-            let bytes = encoded.of(subscriber, Shape::Plain, push);
-            cx.outlets.append(subscriber.id, bytes);
+            let (bytes, size) = encoded.of(subscriber, Shape::Plain, push);
+            if cx.outlets.append(subscriber.id, bytes) {
+                there.space.sent(what, subscriber.wire.kind).add(1, size as u64);
+            }
         }
     }
 
@@ -121,6 +139,7 @@ impl Hub {
         arrived: Arrived,
         only: Option<u64>,
     ) {
+        let began = (self.counts_all() && only.is_none()).then(Instant::now);
         let Some(there) = self.channels.get_mut(channel) else { return };
         let Arrived { publication, since, epoch, previous } = arrived;
         let source = match only {
@@ -132,7 +151,8 @@ impl Hub {
         let mut shapes = Shapes::new(&publication, source.as_ref());
         let mut readable = None;
         let mut ended = Vec::new();
-        let (mut delivered, mut deltas) = (0, false);
+        let (mut delivered, mut deltas, mut filtered) = (0, false, 0);
+        let mut sent = [(0, 0); KINDS];
         for subscriber in &mut there.subscribers {
             if only.is_some_and(|only| only != subscriber.id) {
                 continue;
@@ -147,6 +167,7 @@ impl Hub {
                 }
             }
             if subscriber.filter.as_ref().is_some_and(|f| !f.matches(&publication.tags)) {
+                filtered += 1;
                 continue;
             }
             if subscriber.wire.form == Form::Json
@@ -156,9 +177,12 @@ impl Hub {
                 continue;
             }
             let (shape, shaped) = shapes.of(subscriber);
-            let bytes = encoded.of(subscriber, shape, &Push::Publication(shaped));
+            let (bytes, size) = encoded.of(subscriber, shape, &Push::Publication(shaped));
             if cx.outlets.append(subscriber.id, bytes) {
                 delivered += 1;
+                let (messages, bytes) = &mut sent[subscriber.wire.kind as usize];
+                *messages += 1;
+                *bytes += size as u64;
             }
             subscriber.base = publication.offset;
         }
@@ -168,6 +192,15 @@ impl Hub {
         }
         cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
         there.counts.delivered.fetch_add(delivered, Relaxed);
+        there.space.filtered.add(filtered);
+        for (traffic, (messages, bytes)) in there.space.sent[0].iter().zip(sent) {
+            if messages > 0 {
+                traffic.add(messages, bytes);
+            }
+        }
+        if let Some(began) = began {
+            there.space.broadcasts.add(began.elapsed());
+        }
         for (id, server_side, fate) in ended {
             match fate {
                 Fate::Stays => {}

@@ -26,7 +26,8 @@ pub(super) enum Shape {
 pub(super) struct Encoded<'a> {
     channel: &'a str,
     number: u64,
-    made: Vec<((Wire, bool, Shape), Vec<u8>)>,
+    /// With the size of the message without what frames it.
+    made: Vec<((Wire, bool, Shape), Vec<u8>, usize)>,
 }
 
 impl<'a> Encoded<'a> {
@@ -34,19 +35,20 @@ impl<'a> Encoded<'a> {
         Self { channel, number, made: Vec::new() }
     }
 
-    /// The bytes for a subscriber of a push that has the shape.
-    pub(super) fn of(&mut self, to: &Subscriber, shape: Shape, push: &Push<'_>) -> &[u8] {
+    /// The bytes for a subscriber of a push that has the shape, and how many of them are the message.
+    pub(super) fn of(&mut self, to: &Subscriber, shape: Shape, push: &Push<'_>) -> (&[u8], usize) {
         let kind = (to.wire, to.compact, shape);
-        let at = self.made.iter().position(|(made, _)| *made == kind).unwrap_or_else(|| {
+        let at = self.made.iter().position(|(made, ..)| *made == kind).unwrap_or_else(|| {
             let named = if to.compact { Named::Id(self.number) } else { Named::Name(self.channel) };
             let room = self.channel.len() + push.data_len() + ROOM;
             let (mut message, mut framed) = (Vec::with_capacity(room), Vec::with_capacity(room));
             push.encode(named, to.wire.form, to.wire.is_unidirectional(), &mut message);
             to.wire.frame(&message, &mut framed);
-            self.made.push((kind, framed));
+            self.made.push((kind, framed, message.len()));
             self.made.len() - 1
         });
-        &self.made[at].1
+        let (_, framed, size) = &self.made[at];
+        (framed, *size)
     }
 }
 

@@ -10,6 +10,7 @@ mod channel;
 mod client;
 mod commands;
 mod connect;
+mod count;
 mod deliver;
 mod encode;
 mod held;
@@ -38,11 +39,14 @@ use stdx::hash::{NumberMap, Seeded};
 
 use self::channel::Channel;
 use self::client::{Client, Grace, Headers};
+use self::count::Timing;
+pub(super) use self::count::received;
 use self::held::Held;
 use self::recent::Recent;
 use self::wire::{Unsent, Wire};
 use super::Live;
 use super::store::{READ_ONLY, Store};
+use super::tally::{Key, Tally};
 use crate::Shared;
 use crate::net::Outlets;
 use live_protocol::{Push, Reply, ReplyResult};
@@ -102,6 +106,9 @@ pub(crate) struct Hub {
     scratch: Cell<(Vec<u8>, Vec<u8>)>,
     /// Topics that channels of the thread follow.
     topics: HashMap<Arc<str>, topics::Followed>,
+    /// What the thread counts.
+    pub(super) tally: Arc<Tally>,
+    timing: Timing,
 }
 
 impl Hub {
@@ -127,6 +134,8 @@ impl Hub {
             recent: Recent::default(),
             scratch: Cell::default(),
             topics: HashMap::new(),
+            tally: live.tally(thread.index),
+            timing: Timing::default(),
         })
     }
 
@@ -140,7 +149,7 @@ impl Hub {
             "".into()
         };
         if wire.is_emulated() {
-            self.live.add_session(&session, cx.thread.index, id, wire.form);
+            self.live.add_session(&session, cx.thread.index, id, wire);
         }
         let client = Client {
             uid: super::uuid::new_uuid().into(),
@@ -163,7 +172,8 @@ impl Hub {
             pong_until: 0,
             presence_at: 0,
             check_at: 0,
-            pinged: false,
+            pinged_at: 0,
+            names: 0,
         };
         self.clients.insert(id, client);
         self.schedule(cx, id);
@@ -231,12 +241,21 @@ impl Hub {
     }
 
     /// Sends a message, encoded by `encode` in the form of its wire.
-    fn send(&self, cx: &mut Cx<'_>, id: u64, encode: impl FnOnce(Wire, &mut Vec<u8>)) {
+    fn send(
+        &self,
+        cx: &mut Cx<'_>,
+        id: u64,
+        frame: &'static str,
+        encode: impl FnOnce(Wire, &mut Vec<u8>),
+    ) {
         let Some(client) = self.clients.get(&id) else { return };
         let (mut message, mut framed) = self.scratch.take();
         encode(client.wire, &mut message);
         client.wire.frame(&message, &mut framed);
         cx.outlets.append(id, &framed);
+        if self.counts_all() {
+            self.tally.message(Key::Sent(client.wire.kind, frame), message.len());
+        }
         if message.capacity() <= SCRATCH_MAX {
             message.clear();
             framed.clear();
@@ -244,13 +263,15 @@ impl Hub {
         }
     }
 
-    fn reply(&self, cx: &mut Cx<'_>, id: u64, command: u32, result: ReplyResult) {
+    fn reply(&mut self, cx: &mut Cx<'_>, id: u64, command: u32, result: ReplyResult) {
+        let error = if let ReplyResult::Error(error) = &result { Some(error.code) } else { None };
+        let method = self.command_replied(id, command, error);
         let reply = Reply { id: command, result };
-        self.send(cx, id, |wire, out| reply.encode(wire.form, out));
+        self.send(cx, id, method, |wire, out| reply.encode(wire.form, out));
     }
 
     fn push(&self, cx: &mut Cx<'_>, id: u64, channel: &str, push: &Push<'_>) {
-        self.send(cx, id, |wire, out| {
+        self.send(cx, id, frame(push), |wire, out| {
             push.encode(channel, wire.form, wire.is_unidirectional(), out)
         });
     }
@@ -272,6 +293,9 @@ impl Hub {
 
     /// Ends a connection, and tells its client why.
     pub(super) fn disconnect(&mut self, cx: &mut Cx<'_>, id: u64, end: &Disconnect) {
+        if self.clients.contains_key(&id) {
+            self.tally.count(Key::Disconnected(end.code));
+        }
         if self.refuse_by_status(cx, id, (end.code, &end.reason)) {
             return;
         }
@@ -284,6 +308,9 @@ impl Hub {
             let mut message = Vec::new();
             Push::Disconnect(end).encode("", wire.form, wire.is_unidirectional(), &mut message);
             wire.frame(&message, &mut last);
+            if self.counts_all() {
+                self.tally.message(Key::Sent(wire.kind, "push_disconnect"), message.len());
+            }
         }
         if wire.is_websocket() {
             websocket::frame::close(&mut last, end.code as u16, &end.reason);
@@ -301,6 +328,7 @@ impl Hub {
             self.unsubscribe(cx, id, &channel);
         }
         self.unsent.remove(&id);
+        self.timing.forget(id);
         if let Some(client) = self.clients.remove(&id) {
             if client.wire.is_emulated() {
                 self.live.remove_session(&client.session);
@@ -308,6 +336,8 @@ impl Hub {
             if client.connected {
                 cx.shared.engine.live.clients.fetch_sub(1, Relaxed);
                 self.live.end_user(&client.user);
+                let all = &self.tally.connections[client.wire.kind as usize];
+                all[usize::from(client.names)].ended.add(1);
             }
         }
     }
@@ -321,8 +351,24 @@ impl Hub {
         end: &Unsubscribe,
     ) {
         if self.unsubscribe(cx, id, channel) {
+            self.tally.count(Key::Unsubscribed(end.code, self.label(channel)));
             self.push(cx, id, channel, &Push::Unsubscribe(end));
         }
+    }
+}
+
+/// What a push is called in metrics.
+fn frame(push: &Push<'_>) -> &'static str {
+    match push {
+        Push::Publication(_) => "push_publication",
+        Push::Join(_) => "push_join",
+        Push::Leave(_) => "push_leave",
+        Push::Unsubscribe(_) => "push_unsubscribe",
+        Push::Message(_) => "push_message",
+        Push::Subscribe(_) => "push_subscribe",
+        Push::Connect(_) => "push_connect",
+        Push::Disconnect(_) => "push_disconnect",
+        Push::Refresh { .. } => "push_refresh",
     }
 }
 

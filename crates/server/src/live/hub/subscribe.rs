@@ -12,6 +12,7 @@ use super::channel::{Channel, Subscriber};
 use super::client::Subscription;
 use super::{Cx, Hub, encode, failed, read_only, ttl};
 use crate::live::store::{Place, Span, Store};
+use crate::live::tally::Key;
 use live_protocol::filter::Node;
 use live_protocol::{
     ClientInfo, Form, Publication, Publications, SubscribeRequest, SubscribeResult,
@@ -40,7 +41,7 @@ impl Hub {
         let options = &granted.options;
         let filter = filter(asked, options)?;
         let info = client.info_in(&options.info);
-        let wire = client.wire;
+        let (wire, named) = (client.wire, client.named());
         self.flush(cx, &asked.channel);
         let channel = self.enter(cx, &asked.channel)?;
         let begun = self.begin(cx, asked, options, &info);
@@ -78,6 +79,7 @@ impl Hub {
             base,
         };
         if let Some(there) = self.channels.get_mut(&channel) {
+            there.space.subscriptions[named].begun.add(1);
             there.add(subscriber);
         }
         self.live.count_subscription(&cx.shared.engine.live, &channel, true);
@@ -100,6 +102,10 @@ impl Hub {
 
     /// Tells a channel that a client joins or leaves.
     fn tell_presence(&mut self, cx: &mut Cx<'_>, channel: &str, joins: bool, info: ClientInfo) {
+        if self.counts_all() {
+            let message = if joins { "join" } else { "leave" };
+            self.tally.count(Key::Told(message, self.label(channel)));
+        }
         if let Some(remote) = &self.live.remote {
             return remote.tell_presence(channel, joins, info);
         }
@@ -116,10 +122,12 @@ impl Hub {
         let from_resp = namespace.publish_from_resp != FromResp::Off;
         let name: Arc<str> = channel.into();
         self.numbered += 1;
-        let mut state = Channel::new(namespace, counts, self.numbered);
+        let space = self.tally.space(&namespace.name);
+        let mut state = Channel::new(namespace, (counts, space), self.numbered);
         if state.namespace.topic.is_some() {
             state.topic = self.enter_topic(&name)?;
         }
+        state.space.followed.begun.add(1);
         self.channels.insert(Arc::clone(&name), state);
         if let Some(remote) = &self.live.remote {
             remote.follow(channel, cx.thread.index, from_resp);
@@ -137,7 +145,9 @@ impl Hub {
     pub(super) fn leave_if_empty(&mut self, cx: &mut Cx<'_>, channel: &str) {
         let is_empty = |there: &Channel| there.subscribers.is_empty() && there.remote.begins == 0;
         if self.channels.get(channel).is_some_and(is_empty) {
-            if let Some(topic) = self.channels.remove(channel).and_then(|there| there.topic) {
+            let left = self.channels.remove(channel);
+            let left = left.inspect(|there| there.space.followed.ended.add(1));
+            if let Some(topic) = left.and_then(|there| there.topic) {
                 self.leave_topic(cx, &topic, channel);
             }
             if let Some(remote) = &self.live.remote {
@@ -166,6 +176,15 @@ impl Hub {
             return Err(read_only().into());
         }
         let span = self.span(asked, options);
+        if options.presence {
+            self.acts("add_presence", channel);
+        }
+        match span {
+            Some(Span { limit: 0, .. }) => self.acts("history_stream_top", channel),
+            Some(Span { reverse: true, .. }) => self.acts("history_recover_cache", channel),
+            Some(_) => self.acts("history_recover", channel),
+            None => {}
+        }
         let read = match self.begun.remove(channel.as_str()) {
             Some(read) if self.is_topic(channel) => {
                 self.enter_presence(cx, channel, (options, info)).and(read).map(shared)
@@ -190,7 +209,8 @@ impl Hub {
         if recovers {
             result.was_recovering = true;
             let recovered = Self::recover(asked, cache, (&place, publications), &mut result);
-            self.count_recovery(cx, channel, result.recovered);
+            let sends = !result.publications.is_empty();
+            self.count_recovery(cx, channel, result.recovered, sends);
             recovered?;
         }
         Ok((result, place))
@@ -297,12 +317,13 @@ impl Hub {
         Ok(())
     }
 
-    fn count_recovery(&self, cx: &Cx<'_>, channel: &str, recovered: bool) {
+    fn count_recovery(&self, cx: &Cx<'_>, channel: &str, recovered: bool, sends: bool) {
         let all = &cx.shared.engine.live;
         if recovered { &all.recovered } else { &all.not_recovered }.fetch_add(1, Relaxed);
         if let Some(there) = self.channels.get(channel) {
             let own = &there.counts;
             if recovered { &own.recovered } else { &own.not_recovered }.fetch_add(1, Relaxed);
+            own.recovered_some.fetch_add(u64::from(recovered && sends), Relaxed);
         }
     }
 
@@ -314,10 +335,15 @@ impl Hub {
         };
         let sub = client.subscriptions.swap_remove(at);
         let info = client.info_in(&sub.info);
+        let named = client.named();
         if let Some(there) = self.channels.get_mut(channel) {
+            there.space.subscriptions[named].ended.add(1);
             there.remove(id);
         }
         self.leave_if_empty(cx, channel);
+        if sub.presence {
+            self.acts("remove_presence", channel);
+        }
         if let (true, Some(remote)) = (sub.presence, &self.live.remote) {
             remote.presence(channel, info.clone(), false);
         } else if sub.presence

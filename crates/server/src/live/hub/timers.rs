@@ -9,6 +9,8 @@ use ::live::{Disconnect, Unsubscribe};
 use super::ask::Then;
 use super::{Cx, Hub, failed};
 use crate::live::store::Span;
+use crate::live::tally::Key;
+use live_protocol::Form;
 
 impl Hub {
     /// The time has come for something.
@@ -139,10 +141,15 @@ impl Hub {
         let mut out = Vec::new();
         client.wire.ping(&mut out);
         cx.outlets.append(id, &out);
+        let kind = client.wire.kind;
+        let size = if client.wire.form == Form::Json { 2 } else { 0 };
         client.ping_at = options.ping_interval.map_or(0, |t| now + t.as_millis().max(1) as i64);
         if !client.wire.is_unidirectional() {
-            client.pinged = true;
+            client.pinged_at = now;
             client.pong_until = options.pong_timeout.map_or(0, |t| now + t.as_millis() as i64);
+        }
+        if self.counts_all() {
+            self.tally.message(Key::Sent(kind, "server_ping"), size);
         }
     }
 
@@ -155,6 +162,7 @@ impl Hub {
         for (channel, chan_info) in present {
             let Some(client) = self.clients.get(&id) else { return };
             let info = client.info_in(&chan_info);
+            self.acts("add_presence", &channel);
             if let Some(remote) = &self.live.remote {
                 remote.presence(&channel, info, true);
                 continue;
@@ -183,6 +191,7 @@ impl Hub {
                 continue;
             }
             let Some(sub) = there.get(id).filter(|sub| sub.positioned) else { continue };
+            self.acts("history_stream_top", &channel);
             let (offset, epoch, server_side) =
                 (sub.offset, Arc::clone(&sub.epoch), sub.server_side);
             if self.is_remote() {

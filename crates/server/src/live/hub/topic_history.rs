@@ -1,12 +1,13 @@
 //! Histories of topics for clients of the API: their connections wait.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use ::live::api::{self, ApiError, HistoryPage, check};
+use ::live::api::{self, ApiError, HistoryPage, Method, check};
 
 use super::topics::broker;
 use super::{Cx, Hub};
-use crate::live::api::{Shape, out};
+use crate::live::api::{Shape, note, out};
 use crate::live::mail::Mail;
 use crate::live::store::Span;
 use crate::live::topics::{Found, Record, may_read, told};
@@ -22,7 +23,8 @@ impl Hub {
         transport: bool,
     ) {
         if let Err(error) = self.begin_api_history(cx, id, asked, transport) {
-            let (status, body) = Shape::One { transport }.encode(vec![Err(error)]);
+            let (status, body) =
+                Shape::One { method: Method::History, transport }.encode(vec![Err(error)]);
             self.answer_waiting(cx, id, (status, &body));
         }
     }
@@ -52,6 +54,8 @@ impl Hub {
             reverse: asked.reverse,
         };
         let binary = self.is_binary(&asked.channel);
+        let began = self.options.prometheus.enabled.then(Instant::now);
+        let tally = Arc::clone(&self.tally);
         let question = self.asked(cx, id);
         question.history(&broker, (Arc::clone(&topic), span), move |asked, read| {
             let reply = read
@@ -60,7 +64,9 @@ impl Hub {
                     _ => ApiError::INTERNAL,
                 })
                 .and_then(|found| page(&found, since.as_ref(), binary));
-            let (status, body) = Shape::One { transport }.encode(vec![reply]);
+            note(&tally, "http", Some(Method::History), &reply, began);
+            let (status, body) =
+                Shape::One { method: Method::History, transport }.encode(vec![reply]);
             asked.live.post(&asked.engine, asked.thread, Mail::Body(asked.client, status, body));
         });
         Ok(())

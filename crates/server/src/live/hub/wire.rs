@@ -4,7 +4,7 @@ use live_protocol::{Form, varint};
 use websocket::frame;
 
 /// A transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     WebSocket,
     Sse,
@@ -12,6 +12,29 @@ pub(crate) enum Kind {
     UniWebSocket,
     UniSse,
     UniHttpStream,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::WebSocket,
+        Self::Sse,
+        Self::HttpStream,
+        Self::UniWebSocket,
+        Self::UniSse,
+        Self::UniHttpStream,
+    ];
+
+    /// As applications and metrics are told.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WebSocket => "websocket",
+            Self::Sse => "sse",
+            Self::HttpStream => "http_stream",
+            Self::UniWebSocket => "uni_websocket",
+            Self::UniSse => "uni_sse",
+            Self::UniHttpStream => "uni_http_stream",
+        }
+    }
 }
 
 /// A transport and the form of its messages.

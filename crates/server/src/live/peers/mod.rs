@@ -23,6 +23,7 @@ use live_protocol::control::{self, Command, Message, Node, Who};
 use super::Live;
 use super::hub::{Cx, Hub};
 use super::mail::Mail;
+use super::tally::Key;
 
 pub(super) use survey::{Surveys, Waiting, Waits};
 
@@ -121,6 +122,9 @@ impl Live {
     ) {
         let channel = to.map_or_else(|| self.control_channel(), |node| self.node_channel(node));
         let bytes = Command { uid: self.node.clone(), message }.encode();
+        if self.options().prometheus {
+            self.tally(thread.index).count(Key::Told("control", "".into()));
+        }
         if let Some(remote) = &self.remote {
             return remote.tell(channel, bytes);
         }
@@ -194,7 +198,10 @@ impl Hub {
         let is_control = channel == "control" || channel.starts_with("node.");
         if is_control && cx.thread.index == 0 {
             match Command::of(message) {
-                Some(command) if command.uid != self.live().node => self.heed(cx, command),
+                Some(command) if command.uid != self.live().node => {
+                    self.tally.count(Key::Heard("control"));
+                    self.heed(cx, command);
+                }
                 Some(_) => {}
                 None => engine::log!(
                     cx.shared.engine.log,

@@ -8,17 +8,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ::live::api::{ApiError, ChannelInfo, History, ReplyResult};
 use engine::Engine;
 use http1::response;
 use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
-use super::super::api::{Decoded, JSON, Shape, Work};
+use super::super::api::{Decoded, JSON, Shape, Work, method_of, note};
 use super::super::emulation::Emulation;
 use super::super::hub::{AnswerForm, Cx, Hub};
 use super::super::transport::with_hub;
-use super::super::{Live, Mail};
+use super::super::{Key, Live, Mail};
 use crate::web::{At, Streaming};
 use live_protocol::{Form, decode_json, decode_protobuf};
 
@@ -72,13 +73,27 @@ impl Survey {
     }
 
     fn finish(self, live: &Live, engine: &Engine) {
+        self.count(live, engine, None);
         let of = |(name, num_clients)| (name, ChannelInfo { num_clients });
         let reply = Ok(ReplyResult::Channels(self.found.into_iter().map(of).collect()));
         live.post(engine, self.asks.0, Mail::Answer(self.asks.1, reply));
     }
 
+    /// Counts the survey, and the request of the API that has asked for it.
+    fn count(&self, live: &Live, engine: &Engine, error: Option<u32>) {
+        if live.options().prometheus {
+            let began = self.until_ms - WAITS_MS;
+            let took = (engine.clock.wall_ms() as i64 - began).max(0) as u64;
+            let (tally, took) = (live.tally(self.asks.0), Duration::from_millis(took));
+            tally.time(Key::Survey(CHANNELS), took);
+            tally.count(Key::Action("survey", "".into()));
+            tally.api("http", CHANNELS, error, took);
+        }
+    }
+
     /// A server has failed, or has not answered.
     pub(super) fn fail(self, live: &Live, engine: &Engine) {
+        self.count(live, engine, Some(ApiError::INTERNAL.code));
         let missing: Vec<_> = self.missing.iter().map(String::as_str).collect();
         engine::log!(
             engine.log,
@@ -111,8 +126,8 @@ impl Live {
     /// Commands for a stream of this server, which came to another one.
     fn emulate(&self, engine: &Engine, data: &[u8]) -> Result<(), u32> {
         let asked = Emulation::of_protobuf(data).ok_or(BAD_EMULATION)?;
-        let (thread, id, form) = self.find_session(&asked.session).ok_or(NO_SESSION)?;
-        let commands = match form {
+        let (thread, id, wire) = self.find_session(&asked.session).ok_or(NO_SESSION)?;
+        let commands = match wire.form {
             Form::Json => {
                 let text: String =
                     serde_json::from_slice(&asked.data).map_err(|_| BAD_EMULATION)?;
@@ -266,16 +281,21 @@ impl Hub {
 
     /// Does what a client of the API asks for, of which the broker has a part.
     fn answer_later(&mut self, cx: &mut Cx<'_>, id: u64, asked: Vec<Decoded>, shape: Shape) {
+        let began = self.options().prometheus.then(Instant::now);
         let plan = |asked| match asked {
             Ok(asked) => self.api_plan(cx, asked),
             Err(error) => Work::Done(Err(error)),
         };
+        let methods: Vec<_> = asked.iter().map(|one| one.as_ref().ok().map(method_of)).collect();
         let work: Vec<Work> = asked.into_iter().map(plan).collect();
         let (live, engine) = (self.live(), Arc::clone(&cx.shared.engine));
         let thread = cx.thread.index;
-        let at = Arc::clone(&live);
+        let (at, tally) = (Arc::clone(&live), Arc::clone(&self.tally));
         if let Some(remote) = &live.remote {
             remote.settle_all(work, move |replies| {
+                for (method, reply) in methods.into_iter().zip(&replies) {
+                    note(&tally, "http", method, reply, began);
+                }
                 let (status, body) = shape.encode(replies);
                 at.post(&engine, thread, Mail::Body(id, status, body));
             });
