@@ -16,9 +16,12 @@ function endpoint() {
 function show(publication) {
   const line = document.createElement('li');
   const who = document.createElement('b');
-  who.textContent = publication.info.user;
+  // What the server publishes (the API, LIVE.PUBLISH) is of nobody.
+  who.textContent = publication.info?.user ?? 'server';
   const when = document.createElement('time');
-  when.textContent = new Date(publication.data.at * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  // The function adds the time to what clients say.
+  const at = publication.data.at ? new Date(publication.data.at * 1000) : new Date();
+  when.textContent = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
   line.append(who, ` ${publication.data.text} `, when);
   line.dataset.offset = publication.offset;
   byId('messages').append(line);
@@ -61,8 +64,8 @@ function enter(name) {
   // Publications that arrive while the history is on its way are in it, or come behind it.
   let arrived = [];
   sub.on('publication', (p) => {
-    clearTimeout(typing.get(p.info.user));
-    typing.delete(p.info.user);
+    clearTimeout(typing.get(p.info?.user));
+    typing.delete(p.info?.user);
     showTyping();
     if (arrived) arrived.push(p); else show(p);
   });
@@ -82,7 +85,7 @@ function enter(name) {
   sub.on('leave', ({ info }) => { here.delete(info.client); showHere(); });
 
   const signs = client.newSubscription(`typing:${room}`);
-  signs.on('publication', (p) => { if (p.info.user !== name) noteTyping(p.info.user); });
+  signs.on('publication', (p) => { if (p.info && p.info.user !== name) noteTyping(p.info.user); });
   let told = 0;
   byId('text').addEventListener('input', () => {
     if (Date.now() - told > 1000) {

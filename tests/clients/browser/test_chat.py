@@ -2,6 +2,7 @@
 
 Pictures of the page are in target/browser afterwards."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -9,6 +10,7 @@ import unittest
 
 from harness.chromium import CHROMIUM, Browser
 from harness.ports import free_port
+from harness.replication import Client
 from harness.server import Server, beyond_redis
 
 CHAT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "examples", "chat")
@@ -66,6 +68,16 @@ class TestChat(unittest.TestCase):
                 if "user=default" not in line and "addr=" in line:
                     c.command("CLIENT", "KILL", "ID", line.split("id=")[1].split(" ")[0])
 
+    def publish(self, text):
+        """The server says something, without a user."""
+        with Client(self.server.port) as c:
+            self.assertIsInstance(c("LIVE.PUBLISH", "chat:lobby", json.dumps({"text": text})), list)
+
+    def go_offline(self, window, offline):
+        """The window has no network, or has it again."""
+        window.call("Network.enable")
+        window.call("Network.emulateNetworkConditions", offline=offline, latency=0, downloadThroughput=-1, uploadThroughput=-1)
+
     def converse(self, transport):
         ada, tony = self.enter("Ada", transport), self.enter("Tony", transport)
         ada.until_text("#here", "Ada, Tony")
@@ -87,19 +99,34 @@ class TestChat(unittest.TestCase):
         ada.until_text("#here", "Ada, Eve, Tony")
         eve.call("Page.close")
         ada.until("document.querySelector('#here').innerText == 'Ada, Tony'")
-        # All connections end; what is said meanwhile is there afterwards, once and in order.
-        self.end_connections()
-        with self.server.connect() as c:
-            for n in range(3):
-                c.command("LIVE.PUBLISH", "typing:other", "{}")
+        # A line of the server is of nobody.
+        self.publish("the doors close at ten")
         for window in [ada, tony]:
-            window.until_text("#state", "connected")
+            window.until_text("#messages", "server the doors close at ten")
+        # Ada is away while others talk. What she missed is there afterwards, once and in order.
+        self.go_offline(ada, True)
+        self.end_connections()
+        ada.until("document.querySelector('#state').innerText != 'connected'")
+        tony.until_text("#state", "connected")
         for n in range(3):
             self.say(tony, f"again {n}")
+        self.publish("ten o'clock")
+        tony.until_text("#messages", "ten o'clock")
+        self.assertEqual(self.lines(ada), ["1", "2", "3"])
+        self.go_offline(ada, False)
+        ada.until_text("#messages", "ten o'clock")
         for window in [ada, tony]:
-            window.until_text("#messages", "again 2")
-            self.assertEqual(self.lines(window), ["1", "2", "3", "4", "5"])
-        self.assertEqual(ada.complaints() if transport == "websocket" else [], [])
+            window.until_text("#state", "connected")
+            self.assertEqual(self.lines(window), ["1", "2", "3", "4", "5", "6", "7"])
+            said = window.value("document.querySelector('#messages').innerText")
+            places = [said.index(line) for line in ["again 0", "again 1", "again 2", "ten o'clock"]]
+            self.assertEqual(places, sorted(places))
+        with Client(self.server.port) as c:
+            recovered = c("INFO", "live").decode()
+        self.assertRegex(recovered, "live_recovered:[1-9]")
+        # Being offline is complained about by the browser itself.
+        if transport == "websocket":
+            self.assertEqual([text for text in ada.complaints() if "ERR_" not in str(text)], [])
 
     def test_over_websocket(self):
         self.converse("websocket")
