@@ -342,7 +342,7 @@ impl Request<'_, '_> {
             live_protocol::decode_json(&emulation.data)
         };
         let Some(commands) = commands else { return self.text(400, "these are no commands") };
-        if self.options.prometheus.enabled {
+        if self.options.prometheus {
             let tally = live.tally(cx.thread.index);
             received(&tally, wire.kind, emulation.data.len(), &commands);
         }

@@ -56,7 +56,7 @@ impl Timing {
 impl Hub {
     /// Whether what takes a look at the clock, or a lock, is counted.
     pub(super) fn counts_all(&self) -> bool {
-        self.options.prometheus.enabled
+        self.options.prometheus
     }
 
     /// The namespace of a channel, as a label; empty where there is none.

@@ -54,7 +54,7 @@ impl Hub {
             reverse: asked.reverse,
         };
         let binary = self.is_binary(&asked.channel);
-        let began = self.options.prometheus.enabled.then(Instant::now);
+        let began = self.options.prometheus.then(Instant::now);
         let tally = Arc::clone(&self.tally);
         let question = self.asked(cx, id);
         question.history(&broker, (Arc::clone(&topic), span), move |asked, read| {
