@@ -403,7 +403,7 @@ impl Tree {
     fn node(&self, name: &str) -> &Node {
         let found = self.values.get_key_value(name);
         let (name, node) = found.unwrap_or_else(|| panic!("`{}` has no row `{name}`", self.path));
-        self.note_read(*name);
+        self.note_read(name);
         node
     }
 

@@ -210,7 +210,7 @@ fn put_primary(engine: &Engine, primary: &Primary, s: &mut Section) {
         s.put("master_sync_total_bytes", total);
         s.put("master_sync_read_bytes", read);
         s.put("master_sync_left_bytes", total.saturating_sub(read));
-        // Of a copy without a length in front nobody knows the part.
+        // A copy without a length in front has no known part.
         let part = if total == 0 { 0.0 } else { read as f64 * 100.0 / total as f64 };
         s.put("master_sync_perc", format!("{part:.2}"));
         s.put("master_sync_last_io_seconds_ago", seconds(primary.copy_heard_ms()).max(0));
