@@ -18,7 +18,7 @@ const BASE: Row = Row {
     group: Group::Live,
     since: "7.4.0",
     arity: -2,
-    loose_arity: "the JSON of the HTTP API may be the only argument, and options may follow",
+    loose_arity: "the JSON of the HTTP API may be the only argument",
     scope: Scope::All,
     acl: Acl::PUBSUB,
     flags: Flags::WRITE,
@@ -26,14 +26,14 @@ const BASE: Row = Row {
 };
 
 macro_rules! live {
-    ($($name:ident $method:literal, $syntax:literal, $summary:literal, { $($field:ident: $value:expr),* };)*) => {
+    ($($name:ident $method:literal, $syntax:literal, $example:literal, $summary:literal, { $($field:ident: $value:expr),* };)*) => {
         $(static $name: SessionCommand = SessionCommand {
             row: Row {
                 name: concat!("live.", $method),
                 complexity: "O(N) where N is the number of connections and publications that it is about.",
                 summary: $summary,
                 syntax: concat!("LIVE.", $syntax),
-                transcript: concat!("\n> LIVE.", $syntax, "\n(error) ERR live channels are off: set live-config\n"),
+                transcript: concat!("\n> LIVE.", $example, "\n(error) ERR live channels are off: set live-config\n"),
                 $($field: $value,)*
                 ..BASE
             },
@@ -45,30 +45,30 @@ macro_rules! live {
 }
 
 live! {
-    BROADCAST "broadcast", "BROADCAST numchannels channel data",
+    BROADCAST "broadcast", "BROADCAST numchannels channel [channel ...] data [BINARY] [TAG name value [TAG name value ...]] [ID idempotency-key] [DELTA] [NOHISTORY] [VERSION version] [VERSIONEPOCH epoch]", "BROADCAST 2 chat:a chat:b 1",
         "Publishes the same to several live channels.",
         { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    CHANNELS "channels", "CHANNELS pattern",
-        "Lists live channels with subscribers.", { arity: -1, acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    DISCONNECT "disconnect", "DISCONNECT USER user",
+    CHANNELS "channels", "CHANNELS [pattern]", "CHANNELS",
+        "Lists live channels with subscribers.", { loose_arity: "", arity: -1, acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    DISCONNECT "disconnect", "DISCONNECT [USER user] [CLIENT client] [SESSION session] [CODE code] [REASON text] [EXCEPT client [EXCEPT client ...]]", "DISCONNECT USER 42",
         "Ends connections of a user.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    HISTORY "history", "HISTORY channel",
-        "Reads the history of a live channel.", { channels: Channels::Publish };
-    HISTORY_REMOVE "history_remove", "HISTORY_REMOVE channel",
+    HISTORY "history", "HISTORY channel [LIMIT count] [SINCE offset epoch] [REVERSE]", "HISTORY chat:a LIMIT 10 REVERSE",
+        "Reads the history of a live channel.", { loose_arity: "", channels: Channels::Publish };
+    HISTORY_REMOVE "history_remove", "HISTORY_REMOVE channel", "HISTORY_REMOVE chat:a",
         "Removes the history of a live channel.", { channels: Channels::Publish };
-    INFO "info", "INFO",
+    INFO "info", "INFO", "INFO",
         "Tells about the servers of live channels.", { arity: 1, loose_arity: "", acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    PRESENCE "presence", "PRESENCE channel",
+    PRESENCE "presence", "PRESENCE channel", "PRESENCE chat:a",
         "Lists who is in a live channel.", { channels: Channels::Publish };
-    PRESENCE_STATS "presence_stats", "PRESENCE_STATS channel",
+    PRESENCE_STATS "presence_stats", "PRESENCE_STATS channel", "PRESENCE_STATS chat:a",
         "Counts who is in a live channel.", { channels: Channels::Publish };
-    PUBLISH "publish", "PUBLISH channel data",
+    PUBLISH "publish", "PUBLISH channel data [BINARY] [TAG name value [TAG name value ...]] [ID idempotency-key] [DELTA] [NOHISTORY] [VERSION version] [VERSIONEPOCH epoch]", "PUBLISH chat:a 1 TAG kind news",
         "Publishes to a live channel.", { channels: Channels::Publish };
-    REFRESH "refresh", "REFRESH USER user",
+    REFRESH "refresh", "REFRESH [USER user] [CLIENT client] [SESSION session] [EXPIRED] [EXPIREAT unix-time-seconds] [INFO json]", "REFRESH USER 42 EXPIRED",
         "Changes when connections of a user expire.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    SUBSCRIBE "subscribe", "SUBSCRIBE channel USER user",
-        "Subscribes connections of a user to a live channel.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
-    UNSUBSCRIBE "unsubscribe", "UNSUBSCRIBE channel USER user",
+    SUBSCRIBE "subscribe", "SUBSCRIBE channel [USER user] [CLIENT client] [SESSION session] [EXPIREAT unix-time-seconds] [INFO json] [DATA json] [SINCE offset epoch]", "SUBSCRIBE chat:a USER 42",
+        "Subscribes connections of a user to a live channel.", { loose_arity: "", acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
+    UNSUBSCRIBE "unsubscribe", "UNSUBSCRIBE [channel] [USER user] [CLIENT client] [SESSION session]", "UNSUBSCRIBE chat:a USER 42",
         "Ends subscriptions of a user.", { acl: Acl::PUBSUB.or(Acl::DANGEROUS) };
 }
 

@@ -39,7 +39,12 @@ fn entry(page: &mut String, row: &Row) -> std::fmt::Result {
     }
     writeln!(page, "```text\n{}\n```\n", display(row.syntax))?;
     writeln!(page, "- Complexity: {}", row.complexity)?;
-    writeln!(page, "- Since Redis {}", row.since)?;
+    match row.group {
+        Group::Live | Group::Topic => {
+            writeln!(page, "- A command of Apus: Redis has none like it")?
+        }
+        _ => writeln!(page, "- Since Redis {}", row.since)?,
+    }
     for (version, change) in row.history {
         writeln!(page, "- Since {version}: {change}")?;
     }

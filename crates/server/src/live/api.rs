@@ -295,14 +295,10 @@ impl Api<'_> {
                 ReplyResult::Empty
             }
             Asked::Presence { channel } => {
-                check::presence(self.options, &channel)?;
-                self.acts("presence", &channel);
-                return Ok(Work::Ask(Op::Presence { channel }, Finish::Presence));
+                return self.presence(channel, "presence", Finish::Presence);
             }
             Asked::PresenceStats { channel } => {
-                check::presence(self.options, &channel)?;
-                self.acts("presence_stats", &channel);
-                return Ok(Work::Ask(Op::Presence { channel }, Finish::PresenceStats));
+                return self.presence(channel, "presence_stats", Finish::PresenceStats);
             }
             Asked::History(asked) => return self.history(asked),
             Asked::HistoryRemove { channel } => {
@@ -339,6 +335,17 @@ impl Api<'_> {
             Publication { data: given.data, tags: given.tags, time, ..Publication::default() };
         let op = Op::Publish { channel: asked.channel, publication, keep };
         Ok(Work::Ask(op, Finish::Publish(plan.namespace)))
+    }
+
+    fn presence(
+        &self,
+        channel: String,
+        action: &'static str,
+        finish: Finish,
+    ) -> Result<Work, ApiError> {
+        check::presence(self.options, &channel)?;
+        self.acts(action, &channel);
+        Ok(Work::Ask(Op::Presence { channel }, finish))
     }
 
     fn history(&self, asked: api::History) -> Result<Work, ApiError> {

@@ -2,8 +2,8 @@
 //! times by method.
 //!
 //! Each thread has a [`Tally`] of its own. What happens with every message is a [`Count`], which its thread changes
-//! without an instruction that locks. All else is kept by its labels behind the tally's lock, which nobody but
-//! `/metrics` wants from another thread; times are measured while `prometheus.enabled` is on.
+//! without an instruction that locks. All else is kept by its labels behind the tally's lock, which of all
+//! other threads only `/metrics` takes; times are measured while `prometheus.enabled` is on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::proxies::STEPS_MS;
 
 /// Transports.
 pub(crate) const KINDS: usize = Kind::ALL.len();
-/// Whether clients have told a name and a version: which they are is not counted, anybody can make up names.
+/// Whether clients have told a name and a version: which they are is not counted, since clients can make names up.
 pub(crate) const NAMES: usize = 4;
 /// Upper ends of the steps of a publication's way to the subscribers of a thread, in microseconds.
 pub(crate) const BROADCAST_US: [u64; 19] = [

@@ -90,6 +90,11 @@ impl Client {
         self.subscriptions.iter_mut().find(|s| &*s.channel == channel)
     }
 
+    /// Whether it has told its name.
+    pub(super) fn named(&self) -> usize {
+        usize::from(self.names & 1)
+    }
+
     /// What others are told of it in a channel.
     pub(crate) fn info_in(&self, chan_info: &[u8]) -> ClientInfo {
         ClientInfo {

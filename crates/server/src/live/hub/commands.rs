@@ -11,6 +11,7 @@ use ::live::{Disconnect, Error};
 
 use super::ask::{Done, Then};
 use super::broker::After;
+use super::count::name;
 use super::{Cx, Hub, failed, read_only, who};
 use crate::live::store::{Keep, Op, Span};
 use live_protocol::{
@@ -314,23 +315,5 @@ impl Hub {
         let op = Op::History { channel, span, meta_ttl: found.history_meta_ttl };
         let epoch = since.map(|since| since.epoch.clone()).filter(|epoch| !epoch.is_empty());
         self.ask_store(cx, (id, number), op, After::History(epoch))
-    }
-}
-
-/// The name of a command, as limits of rates have it.
-pub(super) fn name(method: &Method) -> &'static str {
-    match method {
-        Method::Connect(_) => "connect",
-        Method::Subscribe(_) => "subscribe",
-        Method::Unsubscribe(_) => "unsubscribe",
-        Method::Publish(_) => "publish",
-        Method::Presence(_) => "presence",
-        Method::PresenceStats(_) => "presence_stats",
-        Method::History(_) => "history",
-        Method::Ping | Method::None => "ping",
-        Method::Send(_) => "send",
-        Method::Rpc(_) => "rpc",
-        Method::Refresh(_) => "refresh",
-        Method::SubRefresh(_) => "sub_refresh",
     }
 }

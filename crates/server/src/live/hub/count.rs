@@ -7,8 +7,6 @@ use live_protocol::{Command, Method};
 use stdx::hash::NumberMap;
 
 use super::Hub;
-use super::client::Client;
-use super::commands::name;
 use super::wire::Kind;
 use crate::live::tally::Key;
 
@@ -140,13 +138,6 @@ pub(super) fn names(name: &str, version: &str) -> u8 {
     u8::from(!name.is_empty()) + 2 * u8::from(!version.is_empty())
 }
 
-impl Client {
-    /// Whether it has a name.
-    pub(super) fn named(&self) -> usize {
-        usize::from(self.names & 1)
-    }
-}
-
 fn channel_of(method: &Method) -> Option<&str> {
     Some(match method {
         Method::Subscribe(asked) => &asked.channel,
@@ -157,4 +148,22 @@ fn channel_of(method: &Method) -> Option<&str> {
         Method::SubRefresh(asked) => &asked.channel,
         _ => return None,
     })
+}
+
+/// The name of a command, as limits of rates have it.
+pub(super) fn name(method: &Method) -> &'static str {
+    match method {
+        Method::Connect(_) => "connect",
+        Method::Subscribe(_) => "subscribe",
+        Method::Unsubscribe(_) => "unsubscribe",
+        Method::Publish(_) => "publish",
+        Method::Presence(_) => "presence",
+        Method::PresenceStats(_) => "presence_stats",
+        Method::History(_) => "history",
+        Method::Ping | Method::None => "ping",
+        Method::Send(_) => "send",
+        Method::Rpc(_) => "rpc",
+        Method::Refresh(_) => "refresh",
+        Method::SubRefresh(_) => "sub_refresh",
+    }
 }

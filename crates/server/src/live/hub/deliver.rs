@@ -10,8 +10,9 @@ use ::live::{Disconnect, Unsubscribe};
 use super::batch::Arrived;
 use super::channel::{Latest, Subscriber};
 use super::encode::{Encoded, Shape, Shapes};
+use super::wire::Kind;
 use super::{Cx, Hub};
-use crate::live::tally::{KINDS, Pushed};
+use crate::live::tally::{KINDS, Pushed, Space};
 use live_protocol::envelope::Envelope;
 use live_protocol::{ClientInfo, Form, Publication, Push};
 
@@ -22,6 +23,33 @@ enum Fate {
     Insufficient,
     /// It speaks JSON, and the data are none.
     Inappropriate,
+}
+
+/// What has become of a publication.
+#[derive(Default)]
+struct Sent {
+    delivered: u64,
+    filtered: u64,
+    /// Messages and bytes of each transport.
+    over: [(u64, u64); KINDS],
+}
+
+impl Sent {
+    fn add(&mut self, kind: Kind, size: usize) {
+        self.delivered += 1;
+        let (messages, bytes) = &mut self.over[kind as usize];
+        *messages += 1;
+        *bytes += size as u64;
+    }
+
+    fn count(self, space: &Space) {
+        space.filtered.add(self.filtered);
+        for (traffic, (messages, bytes)) in space.sent[0].iter().zip(self.over) {
+            if messages > 0 {
+                traffic.add(messages, bytes);
+            }
+        }
+    }
 }
 
 impl Hub {
@@ -151,8 +179,7 @@ impl Hub {
         let mut shapes = Shapes::new(&publication, source.as_ref());
         let mut readable = None;
         let mut ended = Vec::new();
-        let (mut delivered, mut deltas, mut filtered) = (0, false, 0);
-        let mut sent = [(0, 0); KINDS];
+        let (mut sent, mut deltas) = (Sent::default(), false);
         for subscriber in &mut there.subscribers {
             if only.is_some_and(|only| only != subscriber.id) {
                 continue;
@@ -167,7 +194,7 @@ impl Hub {
                 }
             }
             if subscriber.filter.as_ref().is_some_and(|f| !f.matches(&publication.tags)) {
-                filtered += 1;
+                sent.filtered += 1;
                 continue;
             }
             if subscriber.wire.form == Form::Json
@@ -179,10 +206,7 @@ impl Hub {
             let (shape, shaped) = shapes.of(subscriber);
             let (bytes, size) = encoded.of(subscriber, shape, &Push::Publication(shaped));
             if cx.outlets.append(subscriber.id, bytes) {
-                delivered += 1;
-                let (messages, bytes) = &mut sent[subscriber.wire.kind as usize];
-                *messages += 1;
-                *bytes += size as u64;
+                sent.add(subscriber.wire.kind, size);
             }
             subscriber.base = publication.offset;
         }
@@ -190,14 +214,9 @@ impl Hub {
             let (offset, data) = (publication.offset, publication.data);
             there.latest = Some(Latest { offset, epoch, data });
         }
-        cx.shared.engine.live.delivered.fetch_add(delivered, Relaxed);
-        there.counts.delivered.fetch_add(delivered, Relaxed);
-        there.space.filtered.add(filtered);
-        for (traffic, (messages, bytes)) in there.space.sent[0].iter().zip(sent) {
-            if messages > 0 {
-                traffic.add(messages, bytes);
-            }
-        }
+        cx.shared.engine.live.delivered.fetch_add(sent.delivered, Relaxed);
+        there.counts.delivered.fetch_add(sent.delivered, Relaxed);
+        sent.count(&there.space);
         if let Some(began) = began {
             there.space.broadcasts.add(began.elapsed());
         }

@@ -22,12 +22,14 @@ pub(super) enum Shape {
     Delta,
 }
 
+/// A kind of subscriber, its bytes, and how many of them are the message.
+type Made = ((Wire, bool, Shape), Vec<u8>, usize);
+
 /// A push, and the bytes of the kinds that have been asked for: a handful at most.
 pub(super) struct Encoded<'a> {
     channel: &'a str,
     number: u64,
-    /// With the size of the message without what frames it.
-    made: Vec<((Wire, bool, Shape), Vec<u8>, usize)>,
+    made: Vec<Made>,
 }
 
 impl<'a> Encoded<'a> {
