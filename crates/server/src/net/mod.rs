@@ -1,7 +1,7 @@
 //! The network: listeners, an acceptor, and one event loop per worker thread.
 //!
 //! A connection is accepted by the acceptor thread, handed to the worker with the fewest
-//! connections, and stays there. Epoll through `mio`, edge-triggered; see DESIGN for why not a
+//! connections, and stays there. Epoll through `mio`, edge-triggered; docs/design/requests.md says why not a
 //! runtime and not io_uring.
 
 mod accepting;
