@@ -9,10 +9,10 @@ pub(crate) type At = usize;
 /// An expression, and where it begins.
 pub(crate) struct Expr<'s> {
     pub(crate) at: At,
-    pub(crate) kind: Kind<'s>,
+    pub(crate) kind: ExprKind<'s>,
 }
 
-pub(crate) enum Kind<'s> {
+pub(crate) enum ExprKind<'s> {
     None,
     Bool(bool),
     Int(i128),

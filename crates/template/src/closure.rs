@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::ast::{Arg, Body, Expr, Kind, Macro, Step, StepKind, Stmt, StmtKind, Target};
+use crate::ast::{Arg, Body, Expr, ExprKind, Macro, Step, StepKind, Stmt, StmtKind, Target};
 
 /// The names, and whether `caller` is among them; it is left out.
 pub(crate) fn names<'s>(of: &Macro<'s>) -> (Vec<&'s str>, bool) {
@@ -151,30 +151,34 @@ impl<'s> Finder<'s> {
 
     fn expr(&mut self, expr: &Expr<'s>) {
         match &expr.kind {
-            Kind::None | Kind::Bool(_) | Kind::Int(_) | Kind::Float(_) | Kind::Str(_) => {}
-            Kind::Var(name) => self.name(name),
-            Kind::Chain(first, rest) => {
+            ExprKind::None
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_) => {}
+            ExprKind::Var(name) => self.name(name),
+            ExprKind::Chain(first, rest) => {
                 self.expr(first);
                 rest.iter().for_each(|(_, next)| self.expr(next));
             }
-            Kind::Compare(first, rest) => {
+            ExprKind::Compare(first, rest) => {
                 self.expr(first);
                 rest.iter().for_each(|(_, next)| self.expr(next));
             }
-            Kind::Not(_, inner) | Kind::Neg(_, inner) => self.expr(inner),
-            Kind::If(parts) => {
+            ExprKind::Not(_, inner) | ExprKind::Neg(_, inner) => self.expr(inner),
+            ExprKind::If(parts) => {
                 self.expr(&parts.test);
                 self.expr(&parts.yes);
                 parts.no.iter().for_each(|no| self.expr(no));
             }
-            Kind::Path(base, steps) => {
+            ExprKind::Path(base, steps) => {
                 self.expr(base);
                 self.steps(steps);
             }
-            Kind::List(items) | Kind::Tuple(items) => {
+            ExprKind::List(items) | ExprKind::Tuple(items) => {
                 items.iter().for_each(|item| self.expr(item));
             }
-            Kind::Map(entries) => entries.iter().for_each(|(key, value)| {
+            ExprKind::Map(entries) => entries.iter().for_each(|(key, value)| {
                 self.expr(key);
                 self.expr(value);
             }),

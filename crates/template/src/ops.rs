@@ -129,13 +129,13 @@ pub(crate) fn contains<'t>(all: &Value<'t>, value: &Value<'t>, meter: &Meter) ->
 }
 
 /// The part of a row: where it starts and ends, and its step.
-struct Part {
+struct Slice {
     start: Option<i64>,
     stop: Option<i64>,
     step: i64,
 }
 
-impl Part {
+impl Slice {
     /// Indices from left to right: the first one, and one behind the last.
     fn forward(&self, len: impl FnOnce() -> usize) -> (usize, usize) {
         let start = self.start.unwrap_or(0);
@@ -187,7 +187,7 @@ pub(crate) fn slice<'t>(
     if step == 0 {
         return Err(Error::operation("a slice cannot have steps of 0"));
     }
-    let part = Part { start, stop, step };
+    let part = Slice { start, stop, step };
     match value {
         Value::Undefined | Value::None => Value::list(Vec::new()),
         Value::Str(text) if step == 1 && text.is_ascii() => {

@@ -77,12 +77,12 @@ pub(super) fn answer(
             return Some(request.plain(status, "text/plain; charset=utf-8", why.as_bytes()));
         }
     };
-    if let ([Ok(Asked::Channels { pattern })], Shape::One { .. }) = (&*asked, &shape)
+    if let ([Ok(Asked::Channels { pattern })], ReplyForm::One { .. }) = (&*asked, &shape)
         && hub.has_company(cx)
     {
         return Some(request.wait(Waits::Channels(pattern.clone())));
     }
-    if let ([Ok(Asked::History(asked))], Shape::One { transport, .. }) = (&*asked, &shape)
+    if let ([Ok(Asked::History(asked))], ReplyForm::One { transport, .. }) = (&*asked, &shape)
         && hub.is_of_topic(&asked.channel)
     {
         return Some(request.wait(Waits::Topic(asked.clone(), *transport)));
@@ -105,11 +105,14 @@ pub(super) fn answer(
 }
 
 /// What a request asks for, and what its answer looks like; or the status and the text of a refusal.
-fn decode(request: &Request<'_, '_>, name: &str) -> Result<(Vec<Decoded>, Shape), (u16, String)> {
+fn decode(
+    request: &Request<'_, '_>,
+    name: &str,
+) -> Result<(Vec<Decoded>, ReplyForm), (u16, String)> {
     if name.is_empty() {
         let all = api::legacy(request.body).map_err(|_| (400, "Bad Request\n".to_owned()))?;
         let (ids, asked) = all.into_iter().map(|one| (one.id, one.request)).unzip();
-        return Ok((asked, Shape::Legacy(ids)));
+        return Ok((asked, ReplyForm::Legacy(ids)));
     }
     let Some(method) = Method::of(name) else {
         return Err((404, "404 page not found\n".to_owned()));
@@ -119,20 +122,20 @@ fn decode(request: &Request<'_, '_>, name: &str) -> Result<(Vec<Decoded>, Shape)
     match api::decode(method, request.body) {
         Err(DecodeError::Malformed(why)) => Err((400, why)),
         Err(DecodeError::Refused(error)) => {
-            Ok((vec![Err(error)], Shape::One { method, transport }))
+            Ok((vec![Err(error)], ReplyForm::One { method, transport }))
         }
-        Ok(Body::One(asked)) => Ok((vec![Ok(asked)], Shape::One { method, transport })),
+        Ok(Body::One(asked)) => Ok((vec![Ok(asked)], ReplyForm::One { method, transport })),
         Ok(Body::Batch { requests, .. }) => {
             let method = |asked: &Decoded| asked.as_ref().ok().map(method_of);
             let methods = requests.iter().map(method).collect();
-            Ok((requests, Shape::Batch(methods)))
+            Ok((requests, ReplyForm::Batch(methods)))
         }
     }
 }
 
 /// What an answer looks like.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum ReplyForm {
     /// With `transport`, an error is one of HTTP.
     One {
         method: Method,
@@ -143,7 +146,7 @@ pub(super) enum Shape {
     Legacy(Vec<u32>),
 }
 
-impl Shape {
+impl ReplyForm {
     /// The method of the only request.
     fn method(&self) -> Option<Method> {
         if let Self::One { method, .. } = self { Some(*method) } else { None }

@@ -51,7 +51,7 @@ use stdx::hash::Seeded;
 pub(crate) use api::commands;
 use counts::Counts;
 pub(crate) use counts::Figures;
-pub(crate) use hub::wire::Kind;
+pub(crate) use hub::wire::Transport;
 use hub::wire::Wire;
 pub(crate) use hub::{Cx, Hub};
 pub(crate) use mail::Mail;

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::hub::wire::Kind;
+use super::hub::wire::Transport;
 use super::proxies::STEPS_MS;
 
 /// Transports.
-pub(crate) const KINDS: usize = Kind::ALL.len();
+pub(crate) const KINDS: usize = Transport::ALL.len();
 /// Whether clients have told a name and a version: which they are is not counted, since clients can make names up.
 pub(crate) const NAMES: usize = 4;
 /// Upper ends of the steps of a publication's way to the subscribers of a thread, in microseconds.
@@ -159,7 +159,7 @@ impl Default for Space {
 
 impl Space {
     /// Bytes that were sent over a transport.
-    pub(crate) fn sent(&self, what: Pushed, kind: Kind) -> &Traffic {
+    pub(crate) fn sent(&self, what: Pushed, kind: Transport) -> &Traffic {
         &self.sent[what as usize][kind as usize]
     }
 }
@@ -168,8 +168,8 @@ impl Space {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
     /// Messages of a transport, by what they are.
-    Sent(Kind, &'static str),
-    Received(Kind, &'static str),
+    Sent(Transport, &'static str),
+    Received(Transport, &'static str),
     /// Commands of clients, by method.
     Command(&'static str, Arc<str>),
     /// The errors among them, by code.
@@ -371,8 +371,8 @@ mod tests {
         let key = || Key::Command("publish", "chat".into());
         for (tally, ms) in threads.iter().zip([4, 400]) {
             tally.time(key(), Duration::from_millis(ms));
-            tally.message(Key::Sent(Kind::Sse, "connect"), 10);
-            tally.space("chat").sent(Pushed::Join, Kind::Sse).add(1, 20);
+            tally.message(Key::Sent(Transport::Sse, "connect"), 10);
+            tally.space("chat").sent(Pushed::Join, Transport::Sse).add(1, 20);
         }
         let sum = Sum::of(threads);
         let times = &sum.others[&key()];
@@ -380,7 +380,7 @@ mod tests {
         assert!((0.404..0.405).contains(&times.seconds()), "{}", times.seconds());
         assert!((0.004..0.005).contains(&times.quantile(0.5)), "{}", times.quantile(0.5));
         assert!((0.4..0.5).contains(&times.quantile(0.99)), "{}", times.quantile(0.99));
-        let sent = &sum.others[&Key::Sent(Kind::Sse, "connect")];
+        let sent = &sum.others[&Key::Sent(Transport::Sse, "connect")];
         assert_eq!((sent.n, sent.sum), (2, 20));
         assert_eq!(sum.spaces["chat"].len(), 2);
     }

@@ -10,7 +10,7 @@ use http1::{Head, Method};
 use resp::Out;
 
 use super::emulation::Emulation;
-use super::hub::wire::{Kind, Unsent, Wire};
+use super::hub::wire::{Transport, Unsent, Wire};
 use super::hub::{AnswerForm, Cx, Fields, received};
 use super::mail::Mail;
 use super::peers::{Waiting, Waits};
@@ -70,16 +70,16 @@ fn is_at(stream: &Stream, path: &str) -> bool {
 }
 
 /// The transport of a path.
-fn kind_of(options: &Options, path: &str) -> Option<Kind> {
+fn kind_of(options: &Options, path: &str) -> Option<Transport> {
     let o = options;
     let is_socket = |socket: &WebSocket| socket.enabled && socket.prefix == path;
     Some(match () {
-        () if is_socket(&o.websocket) => Kind::WebSocket,
-        () if is_at(&o.sse, path) => Kind::Sse,
-        () if is_at(&o.http_stream, path) => Kind::HttpStream,
-        () if is_socket(&o.uni_websocket.websocket) => Kind::UniWebSocket,
-        () if is_at(&o.uni_sse.stream, path) => Kind::UniSse,
-        () if is_at(&o.uni_http_stream.stream, path) => Kind::UniHttpStream,
+        () if is_socket(&o.websocket) => Transport::WebSocket,
+        () if is_at(&o.sse, path) => Transport::Sse,
+        () if is_at(&o.http_stream, path) => Transport::HttpStream,
+        () if is_socket(&o.uni_websocket.websocket) => Transport::UniWebSocket,
+        () if is_at(&o.uni_sse.stream, path) => Transport::UniSse,
+        () if is_at(&o.uni_http_stream.stream, path) => Transport::UniHttpStream,
         () => return None,
     })
 }
@@ -95,12 +95,12 @@ impl Live {
     pub(crate) fn body_max_of(&self, path: &str) -> Option<usize> {
         let o = self.options();
         let stream = match kind_of(&o, path) {
-            Some(Kind::Sse) => &o.sse,
-            Some(Kind::HttpStream) => &o.http_stream,
-            Some(Kind::UniSse) => &o.uni_sse.stream,
-            Some(Kind::UniHttpStream) => &o.uni_http_stream.stream,
+            Some(Transport::Sse) => &o.sse,
+            Some(Transport::HttpStream) => &o.http_stream,
+            Some(Transport::UniSse) => &o.uni_sse.stream,
+            Some(Transport::UniHttpStream) => &o.uni_http_stream.stream,
             None if is_at(&o.emulation, path) => &o.emulation,
-            Some(Kind::WebSocket | Kind::UniWebSocket) | None => return None,
+            Some(Transport::WebSocket | Transport::UniWebSocket) | None => return None,
         };
         Some(stream.body_max)
     }
@@ -177,7 +177,7 @@ impl Request<'_, '_> {
         if self.head.keep_alive { After::Keeps } else { After::Ends }
     }
 
-    fn begin_stream(&mut self, kind: Kind) -> After {
+    fn begin_stream(&mut self, kind: Transport) -> After {
         let cap = match self.options.client.queue_max_size {
             0 => usize::MAX / 4,
             bytes => bytes,
@@ -194,14 +194,15 @@ impl Request<'_, '_> {
             return self.text(503, "there are too many connections, or new ones");
         }
         match kind {
-            Kind::WebSocket | Kind::UniWebSocket => self.begin_socket(kind, cap),
-            Kind::Sse | Kind::UniSse | Kind::HttpStream | Kind::UniHttpStream => {
-                self.begin_http(kind, cap)
-            }
+            Transport::WebSocket | Transport::UniWebSocket => self.begin_socket(kind, cap),
+            Transport::Sse
+            | Transport::UniSse
+            | Transport::HttpStream
+            | Transport::UniHttpStream => self.begin_http(kind, cap),
         }
     }
 
-    fn begin_socket(&mut self, kind: Kind, cap: usize) -> After {
+    fn begin_socket(&mut self, kind: Transport, cap: usize) -> After {
         let head = self.head;
         let method = if head.method == Method::Get { "GET" } else { "" };
         let handshake = match websocket::handshake::check(method, |name| head.text(name)) {
@@ -233,7 +234,7 @@ impl Request<'_, '_> {
         }
         end(buf, true, 1);
         let (max, joins) = match kind {
-            Kind::UniWebSocket => {
+            Transport::UniWebSocket => {
                 let uni = &self.options.uni_websocket;
                 (uni.websocket.message_max, uni.join_push_messages)
             }
@@ -243,10 +244,10 @@ impl Request<'_, '_> {
         self.stream(Wire { kind, form }, side, cap)
     }
 
-    fn begin_http(&mut self, kind: Kind, cap: usize) -> After {
+    fn begin_http(&mut self, kind: Transport, cap: usize) -> After {
         let head = self.head;
-        let uni = matches!(kind, Kind::UniSse | Kind::UniHttpStream);
-        let sse = matches!(kind, Kind::Sse | Kind::UniSse);
+        let uni = matches!(kind, Transport::UniSse | Transport::UniHttpStream);
+        let sse = matches!(kind, Transport::Sse | Transport::UniSse);
         let text = match head.method {
             Method::Options => return self.preflight(),
             Method::Post => self.body.to_vec(),
@@ -290,8 +291,10 @@ impl Request<'_, '_> {
             buf.extend_from_slice(b"\r\n");
         }
         let waits = match kind {
-            Kind::UniSse => self.options.uni_sse.connect_code_to_response.is_some(),
-            Kind::UniHttpStream => self.options.uni_http_stream.connect_code_to_response.is_some(),
+            Transport::UniSse => self.options.uni_sse.connect_code_to_response.is_some(),
+            Transport::UniHttpStream => {
+                self.options.uni_http_stream.connect_code_to_response.is_some()
+            }
             _ => false,
         };
         let unsent = waits.then(|| {

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Where a server is.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ServerAddress {
     pub(super) host: String,
     pub(super) port: u16,
     /// A Unix socket, which comes before host and port.
@@ -94,7 +94,7 @@ impl Tls {
     }
 }
 
-impl Place {
+impl ServerAddress {
     /// Its name in errors.
     pub(super) fn name(&self) -> String {
         match &self.socket {
@@ -116,7 +116,7 @@ impl Link {
     ///
     /// # Errors
     /// The system's, or the handshake's.
-    pub(super) fn open(place: &Place) -> io::Result<Self> {
+    pub(super) fn open(place: &ServerAddress) -> io::Result<Self> {
         if let Some(path) = &place.socket {
             let stream = UnixStream::connect(path)?;
             stream.set_read_timeout(Some(PATIENCE))?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::words::{Word, Words};
-use link::Place;
+use link::ServerAddress;
 use pages::Site;
 use pages::site::{Source, is_path, read_dir};
 use server::{Server, Target};
@@ -61,7 +61,11 @@ struct Asked {
 
 fn parse(args: &[String]) -> Result<Asked, String> {
     let mut target = Target {
-        place: Place { host: "127.0.0.1".to_owned(), port: 6379, ..Place::default() },
+        place: ServerAddress {
+            host: "127.0.0.1".to_owned(),
+            port: 6379,
+            ..ServerAddress::default()
+        },
         user: None,
         password: std::env::var("REDISCLI_AUTH").ok(),
     };

@@ -4,7 +4,7 @@ use std::io::{BufReader, Write};
 
 use pages::site::Source;
 
-use super::link::{Link, Place};
+use super::link::{Link, ServerAddress};
 use crate::reply::Reply;
 
 /// Bytes of files that are sent with one command.
@@ -12,7 +12,7 @@ const TOGETHER: usize = 1 << 20;
 
 /// Where a server is, and how to be let in.
 pub(super) struct Target {
-    pub(super) place: Place,
+    pub(super) place: ServerAddress,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! Expressions as operations.
 
 use super::{Args, Compiler, Op};
-use crate::ast::{Arg, Binary, Compare, Expr, If, Kind, Macro, Step, StepKind};
+use crate::ast::{Arg, Binary, Compare, Expr, ExprKind, If, Macro, Step, StepKind};
 use crate::builtin::{Filter, Test};
 use crate::error::{Error, Kind as ErrorKind, Place};
 
@@ -9,9 +9,9 @@ impl Compiler<'_> {
     pub(super) fn expr(&mut self, expr: &Expr<'_>) {
         self.at = expr.at;
         match &expr.kind {
-            Kind::None => self.op(Op::None),
-            Kind::Bool(b) => self.op(Op::Bool(*b)),
-            Kind::Int(n) => match i64::try_from(*n) {
+            ExprKind::None => self.op(Op::None),
+            ExprKind::Bool(b) => self.op(Op::Bool(*b)),
+            ExprKind::Int(n) => match i64::try_from(*n) {
                 Ok(n) => self.op(Op::Int(n)),
                 Err(_) => {
                     self.code.bigs.push(*n);
@@ -19,44 +19,44 @@ impl Compiler<'_> {
                     self.add(Op::Big(at));
                 }
             },
-            Kind::Float(n) => self.op(Op::Float(*n)),
-            Kind::Str(text) => {
+            ExprKind::Float(n) => self.op(Op::Float(*n)),
+            ExprKind::Str(text) => {
                 let text = self.text(text);
                 self.add(Op::Str(text));
             }
-            Kind::Var(name) => {
+            ExprKind::Var(name) => {
                 let name = self.names.number(name);
                 self.add(Op::Load(name));
             }
-            Kind::Chain(first, rest) => self.chain(first, rest),
-            Kind::Compare(first, rest) => self.compare(expr.at, first, rest),
-            Kind::Not(n, inner) => {
+            ExprKind::Chain(first, rest) => self.chain(first, rest),
+            ExprKind::Compare(first, rest) => self.compare(expr.at, first, rest),
+            ExprKind::Not(n, inner) => {
                 self.expr(inner);
                 self.at = expr.at;
                 for _ in 0..*n {
                     self.add(Op::Not);
                 }
             }
-            Kind::Neg(n, inner) => {
+            ExprKind::Neg(n, inner) => {
                 self.expr(inner);
                 self.at = expr.at;
                 for _ in 0..*n {
                     self.add(Op::Neg);
                 }
             }
-            Kind::If(parts) => self.conditional(parts),
-            Kind::Path(base, steps) => self.path(base, steps),
-            Kind::List(items) => {
+            ExprKind::If(parts) => self.conditional(parts),
+            ExprKind::Path(base, steps) => self.path(base, steps),
+            ExprKind::List(items) => {
                 items.iter().for_each(|item| self.expr(item));
                 self.at = expr.at;
                 self.add(Op::List(items.len() as u32));
             }
-            Kind::Tuple(items) => {
+            ExprKind::Tuple(items) => {
                 items.iter().for_each(|item| self.expr(item));
                 self.at = expr.at;
                 self.add(Op::Tuple(items.len() as u32));
             }
-            Kind::Map(entries) => {
+            ExprKind::Map(entries) => {
                 entries.iter().for_each(|(key, value)| {
                     self.expr(key);
                     self.expr(value);
@@ -127,14 +127,14 @@ impl Compiler<'_> {
     fn path(&mut self, base: &Expr<'_>, steps: &[Step<'_>]) {
         let mut rest = steps;
         match (&base.kind, steps) {
-            (Kind::Var("super"), [Step { kind: StepKind::Call(args), .. }, ..])
+            (ExprKind::Var("super"), [Step { kind: StepKind::Call(args), .. }, ..])
                 if args.is_empty() =>
             {
                 self.at = base.at;
                 self.add(Op::Super(true));
                 rest = &steps[1..];
             }
-            (Kind::Var(name), [Step { kind: StepKind::Call(args), .. }, ..]) => {
+            (ExprKind::Var(name), [Step { kind: StepKind::Call(args), .. }, ..]) => {
                 let args = self.args(args, false, None);
                 let name = self.names.number(name);
                 self.at = base.at;
@@ -142,7 +142,7 @@ impl Compiler<'_> {
                 rest = &steps[1..];
             }
             (
-                Kind::Var("self"),
+                ExprKind::Var("self"),
                 [Step { kind: StepKind::Attr(name), .. }, Step { kind: StepKind::Call(_), .. }, ..],
             ) => {
                 self.add(Op::Capture);

@@ -1,7 +1,7 @@
 //! Statements as operations.
 
 use super::{Code, Compiler, MacroSpec, Op, Scope};
-use crate::ast::{Body, Expr, For, Kind, Macro, Step, StepKind, Stmt, StmtKind, Target};
+use crate::ast::{Body, Expr, ExprKind, For, Macro, Step, StepKind, Stmt, StmtKind, Target};
 use crate::part::PartKind;
 
 impl Compiler<'_> {
@@ -108,8 +108,8 @@ impl Compiler<'_> {
 
     fn emit(&mut self, value: &Expr<'_>) {
         self.at = value.at;
-        if let Kind::Path(base, steps) = &value.kind
-            && let Kind::Var(base_name) = base.kind
+        if let ExprKind::Path(base, steps) = &value.kind
+            && let ExprKind::Var(base_name) = base.kind
         {
             match (base_name, &steps[..]) {
                 ("super", [Step { kind: StepKind::Call(args), .. }]) if args.is_empty() => {
@@ -146,7 +146,7 @@ impl Compiler<'_> {
 
     /// A call, perhaps with a body; its value is on the stack.
     fn call(&mut self, call: &Expr<'_>, body: Option<&Macro<'_>>) {
-        let Kind::Path(base, steps) = &call.kind else { return };
+        let ExprKind::Path(base, steps) = &call.kind else { return };
         let Some((Step { kind: StepKind::Call(args), .. }, before)) = steps.split_last() else {
             return;
         };
@@ -154,7 +154,7 @@ impl Compiler<'_> {
             return self.expr(call);
         }
         match (&base.kind, before.split_last()) {
-            (Kind::Var(name), None) => {
+            (ExprKind::Var(name), None) => {
                 let args = self.args(args, false, body);
                 let name = self.names.number(name);
                 self.at = call.at;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Parser, bad};
-use crate::ast::{Arg, Binary, Compare, Expr, If, Kind, Math, Step, StepKind};
+use crate::ast::{Arg, Binary, Compare, Expr, ExprKind, If, Math, Step, StepKind};
 use crate::error::Result;
 use crate::lexer::Token;
 
@@ -25,7 +25,7 @@ const LEVELS: [&[(&str, Binary)]; 4] = [
     &[("**", Binary::Math(Math::Pow))],
 ];
 
-fn expr(at: usize, kind: Kind<'_>) -> Expr<'_> {
+fn expr(at: usize, kind: ExprKind<'_>) -> Expr<'_> {
     Expr { at, kind }
 }
 
@@ -46,7 +46,7 @@ impl<'s> Parser<'s> {
             }
             let test = self.plain_expr()?;
             let no = self.take_word("else").then(|| self.deeper(Self::condition)).transpose()?;
-            yes = expr(at, Kind::If(Box::new(If { test, yes, no })));
+            yes = expr(at, ExprKind::If(Box::new(If { test, yes, no })));
         }
         Ok(yes)
     }
@@ -83,7 +83,7 @@ impl<'s> Parser<'s> {
             n += 1;
         }
         let inner = self.comparison()?;
-        Ok(if n == 0 { inner } else { expr(at, Kind::Not(n, Box::new(inner))) })
+        Ok(if n == 0 { inner } else { expr(at, ExprKind::Not(n, Box::new(inner))) })
     }
 
     fn comparison(&mut self) -> Result<Expr<'s>> {
@@ -113,7 +113,7 @@ impl<'s> Parser<'s> {
         Ok(if rest.is_empty() {
             first
         } else {
-            expr(first.at, Kind::Compare(Box::new(first), rest))
+            expr(first.at, ExprKind::Compare(Box::new(first), rest))
         })
     }
 
@@ -206,7 +206,7 @@ impl<'s> Parser<'s> {
             let kind = if self.take_op(".") {
                 match self.next() {
                     Token::Ident(name) => StepKind::Attr(name),
-                    Token::Int(n) => StepKind::Item(expr(at, Kind::Int(n))),
+                    Token::Int(n) => StepKind::Item(expr(at, ExprKind::Int(n))),
                     _ => return Err(bad("a name or a number follows a point")),
                 }
             } else if self.is_op("[") {
@@ -221,9 +221,9 @@ impl<'s> Parser<'s> {
         let inner = path(base, steps);
         Ok(match (n, inner.kind) {
             (0, kind) => expr(inner.at, kind),
-            (1, Kind::Int(n)) => expr(at, Kind::Int(-n)),
-            (1, Kind::Float(n)) => expr(at, Kind::Float(-n)),
-            (n, kind) => expr(at, Kind::Neg(n, Box::new(expr(inner.at, kind)))),
+            (1, ExprKind::Int(n)) => expr(at, ExprKind::Int(-n)),
+            (1, ExprKind::Float(n)) => expr(at, ExprKind::Float(-n)),
+            (n, kind) => expr(at, ExprKind::Neg(n, Box::new(expr(inner.at, kind)))),
         })
     }
 
@@ -271,7 +271,7 @@ impl<'s> Parser<'s> {
             } else {
                 let value = self.expr()?;
                 match value.kind {
-                    Kind::Var(name) if self.take_op("=") => {
+                    ExprKind::Var(name) if self.take_op("=") => {
                         named = true;
                         args.push(Arg::Named(name, self.expr()?));
                     }
@@ -290,15 +290,15 @@ impl<'s> Parser<'s> {
         let at = self.place();
         let before = self.at;
         let kind = match self.next() {
-            Token::Ident("true" | "True") => Kind::Bool(true),
-            Token::Ident("false" | "False") => Kind::Bool(false),
-            Token::Ident("none" | "None") => Kind::None,
-            Token::Ident(name) => Kind::Var(name),
-            Token::Int(n) => Kind::Int(n),
-            Token::Float(n) => Kind::Float(n),
-            Token::Str(text) => Kind::Str(self.strings(text)),
+            Token::Ident("true" | "True") => ExprKind::Bool(true),
+            Token::Ident("false" | "False") => ExprKind::Bool(false),
+            Token::Ident("none" | "None") => ExprKind::None,
+            Token::Ident(name) => ExprKind::Var(name),
+            Token::Int(n) => ExprKind::Int(n),
+            Token::Float(n) => ExprKind::Float(n),
+            Token::Str(text) => ExprKind::Str(self.strings(text)),
             Token::Op("(") => return self.brackets(at),
-            Token::Op("[") => Kind::List(self.until("]")?),
+            Token::Op("[") => ExprKind::List(self.until("]")?),
             Token::Op("{") => self.map()?,
             _ => {
                 self.at = before;
@@ -332,7 +332,7 @@ impl<'s> Parser<'s> {
         Ok(items)
     }
 
-    fn map(&mut self) -> Result<Kind<'s>> {
+    fn map(&mut self) -> Result<ExprKind<'s>> {
         let mut entries = Vec::new();
         while !self.take_op("}") {
             if !entries.is_empty() {
@@ -345,13 +345,13 @@ impl<'s> Parser<'s> {
             self.expect_op(":")?;
             entries.push((key, self.expr()?));
         }
-        Ok(Kind::Map(entries))
+        Ok(ExprKind::Map(entries))
     }
 
     /// A tuple, or an expression in brackets.
     fn brackets(&mut self, at: usize) -> Result<Expr<'s>> {
         if self.take_op(")") {
-            return Ok(expr(at, Kind::Tuple(Vec::new())));
+            return Ok(expr(at, ExprKind::Tuple(Vec::new())));
         }
         let first = self.expr()?;
         if self.take_op(")") {
@@ -361,7 +361,7 @@ impl<'s> Parser<'s> {
         self.expect_op(",")?;
         let mut items = vec![first];
         items.extend(self.until(")")?);
-        Ok(expr(at, Kind::Tuple(items)))
+        Ok(expr(at, ExprKind::Tuple(items)))
     }
 }
 
@@ -392,12 +392,12 @@ fn chained<'s>(first: Expr<'s>, rest: Vec<(Binary, Expr<'s>)>) -> Expr<'s> {
     if rest.is_empty() {
         return first;
     }
-    expr(first.at, Kind::Chain(Box::new(first), rest))
+    expr(first.at, ExprKind::Chain(Box::new(first), rest))
 }
 
 fn path<'s>(base: Expr<'s>, steps: Vec<Step<'s>>) -> Expr<'s> {
     if steps.is_empty() {
         return base;
     }
-    expr(base.at, Kind::Path(Box::new(base), steps))
+    expr(base.at, ExprKind::Path(Box::new(base), steps))
 }

@@ -1,7 +1,7 @@
 //! Statements.
 
 use super::{Parser, bad};
-use crate::ast::{Body, Expr, For, Kind, Macro, Step, StepKind, Stmt, StmtKind, Target};
+use crate::ast::{Body, Expr, ExprKind, For, Macro, Step, StepKind, Stmt, StmtKind, Target};
 use crate::error::Result;
 use crate::lexer::Token;
 
@@ -235,7 +235,7 @@ impl<'s> Parser<'s> {
                 break;
             }
         }
-        Ok(StmtKind::Set(target, Expr { at, kind: Kind::Tuple(items) }))
+        Ok(StmtKind::Set(target, Expr { at, kind: ExprKind::Tuple(items) }))
     }
 
     /// Filters with bars between them, up to the end of the tag.
@@ -370,7 +370,9 @@ impl<'s> Parser<'s> {
 
 fn is_call(expr: &Expr<'_>) -> bool {
     match &expr.kind {
-        Kind::Path(_, steps) => matches!(steps.last(), Some(Step { kind: StepKind::Call(_), .. })),
+        ExprKind::Path(_, steps) => {
+            matches!(steps.last(), Some(Step { kind: StepKind::Call(_), .. }))
+        }
         _ => false,
     }
 }

@@ -11,8 +11,8 @@ use super::Page;
 use super::live::proxy_times;
 use super::names::MetricKind::{self, Counter, Gauge};
 use crate::live::{
-    Asked, BROADCAST_US, Figures, Key, Kind, LAG_US, Live, Measured, PING_US, ProxyFigures, Pushed,
-    STEPS_MS, Space, Sum,
+    Asked, BROADCAST_US, Figures, Key, LAG_US, Live, Measured, PING_US, ProxyFigures, Pushed,
+    STEPS_MS, Space, Sum, Transport,
 };
 
 type All = BTreeMap<String, Figures>;
@@ -230,7 +230,7 @@ fn recoveries(all: &All, page: &mut Page) {
 
 fn connections(sum: &Sum, page: &mut Page) {
     let (mut accepted, mut inflight): (Samples<'_>, Samples<'_>) = (Vec::new(), Vec::new());
-    for kind in Kind::ALL {
+    for kind in Transport::ALL {
         for names in 0..4 {
             let (mut begun, mut ended) = (0, 0);
             for tally in &sum.threads {
@@ -254,7 +254,7 @@ fn connections(sum: &Sum, page: &mut Page) {
     family("client_connections_inflight", Gauge, "Connections.", inflight, page);
     let name = "centrifugo_client_ping_pong_duration_seconds";
     page.metric(name, "histogram", "Seconds from a ping to its answer.");
-    for kind in Kind::ALL {
+    for kind in Transport::ALL {
         let mut all = Default::default();
         sum.threads.iter().for_each(|tally| tally.pings[kind as usize].add_to(&mut all));
         if all.1 > 0 {
@@ -340,7 +340,7 @@ fn transports(sum: &Sum, page: &mut Page) {
     for (namespace, spaces) in &sum.spaces {
         let frames = ["push_publication", "push_join", "push_leave"];
         for (what, frame) in Pushed::ALL.into_iter().zip(frames) {
-            for kind in Kind::ALL {
+            for kind in Transport::ALL {
                 let n = over(spaces, |space| space.sent(what, kind).messages.get());
                 let bytes = over(spaces, |space| space.sent(what, kind).bytes.get());
                 if n > 0 {

@@ -7,7 +7,7 @@ use live_protocol::{Command, Method};
 use stdx::hash::NumberMap;
 
 use super::Hub;
-use super::wire::Kind;
+use super::wire::Transport;
 use crate::live::tally::Key;
 
 /// A command that has no reply yet.
@@ -98,14 +98,14 @@ impl Hub {
     }
 
     /// A message of a client has come, with these commands.
-    pub(crate) fn received(&self, kind: Kind, bytes: usize, commands: &[Command]) {
+    pub(crate) fn received(&self, kind: Transport, bytes: usize, commands: &[Command]) {
         if self.counts_all() {
             received(&self.tally, kind, bytes, commands);
         }
     }
 
     /// A ping is answered that was sent at a time, in Unix milliseconds.
-    pub(super) fn ponged(&self, kind: Kind, sent: i64, now: i64) {
+    pub(super) fn ponged(&self, kind: Transport, sent: i64, now: i64) {
         let took = Duration::from_millis((now - sent).max(0) as u64);
         self.tally.pings[kind as usize].add(took);
     }
@@ -121,7 +121,7 @@ impl Hub {
 /// Counts commands that have come in one message: each has an equal part of the bytes.
 pub(in super::super) fn received(
     tally: &crate::live::tally::Tally,
-    kind: Kind,
+    kind: Transport,
     bytes: usize,
     commands: &[Command],
 ) {

@@ -10,7 +10,7 @@ use ::live::{Disconnect, Unsubscribe};
 use super::batch::Arrived;
 use super::channel::{Latest, Subscriber};
 use super::encode::{Encoded, Shape, Shapes};
-use super::wire::Kind;
+use super::wire::Transport;
 use super::{Cx, Hub};
 use crate::live::tally::{KINDS, Pushed, Space};
 use live_protocol::envelope::Envelope;
@@ -35,7 +35,7 @@ struct Sent {
 }
 
 impl Sent {
-    fn add(&mut self, kind: Kind, size: usize) {
+    fn add(&mut self, kind: Transport, size: usize) {
         self.delivered += 1;
         let (messages, bytes) = &mut self.over[kind as usize];
         *messages += 1;

@@ -22,7 +22,7 @@ use super::connect::subscription;
 use super::subscribe::filter;
 use super::{Cx, Hub, deliver, failed};
 use crate::live::mail::Mail;
-use crate::live::remote::{Begin, Begun, Kind, Message};
+use crate::live::remote::{Begin, Begun, Message, MessageKind};
 use crate::live::store::{Found, Op, Place};
 use live_protocol::envelope::Envelope;
 use live_protocol::{ClientInfo, HistoryResult, ReplyResult, SubscribeRequest};
@@ -296,7 +296,7 @@ impl Hub {
     pub(super) fn heard(&mut self, cx: &mut Cx<'_>, message: &Arc<Message>) {
         let name = &*message.name;
         match message.kind {
-            Kind::Channel => {
+            MessageKind::Channel => {
                 let there = self.channels.get_mut(name);
                 if let Some(there) = there.filter(|there| there.remote.begins > 0) {
                     if there.remote.kept.len() < KEPT_MAX {
@@ -307,8 +307,8 @@ impl Hub {
                 }
                 self.deliver(cx, name, &message.payload);
             }
-            Kind::Plain => self.deliver_plain(cx, name, &message.payload),
-            Kind::Control => {
+            MessageKind::Plain => self.deliver_plain(cx, name, &message.payload),
+            MessageKind::Control => {
                 self.hear(cx, name, &message.payload);
             }
         }

@@ -7,7 +7,7 @@ use ::live::api::{self, ApiError, HistoryPage, Method, check};
 
 use super::topics::broker;
 use super::{Cx, Hub};
-use crate::live::api::{Shape, note, out};
+use crate::live::api::{ReplyForm, note, out};
 use crate::live::mail::Mail;
 use crate::live::store::Span;
 use crate::live::topics::{Found, Record, may_read, told};
@@ -24,7 +24,7 @@ impl Hub {
     ) {
         if let Err(error) = self.begin_api_history(cx, id, asked, transport) {
             let (status, body) =
-                Shape::One { method: Method::History, transport }.encode(vec![Err(error)]);
+                ReplyForm::One { method: Method::History, transport }.encode(vec![Err(error)]);
             self.answer_waiting(cx, id, (status, &body));
         }
     }
@@ -66,7 +66,7 @@ impl Hub {
                 .and_then(|found| page(&found, since.as_ref(), binary));
             note(&tally, "http", Some(Method::History), &reply, began);
             let (status, body) =
-                Shape::One { method: Method::History, transport }.encode(vec![reply]);
+                ReplyForm::One { method: Method::History, transport }.encode(vec![reply]);
             asked.live.post(&asked.engine, asked.thread, Mail::Body(asked.client, status, body));
         });
         Ok(())

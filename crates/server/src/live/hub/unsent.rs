@@ -3,7 +3,7 @@
 
 use http1::response::{begin, end, field, length};
 
-use super::wire::{Kind, Unsent};
+use super::wire::{Transport, Unsent};
 use super::{Cx, Hub};
 
 impl Hub {
@@ -29,7 +29,7 @@ impl Hub {
         let Some(unsent) = self.unsent.remove(&id) else { return false };
         let options = self.options();
         let own = match self.clients.get(&id).map(|client| client.wire.kind) {
-            Some(Kind::UniSse) => options.uni_sse.response(code, text),
+            Some(Transport::UniSse) => options.uni_sse.response(code, text),
             _ => options.uni_http_stream.response(code, text),
         };
         // The options may have changed since the head was held back.

@@ -5,7 +5,7 @@ use websocket::frame;
 
 /// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum Transport {
     WebSocket,
     Sse,
     HttpStream,
@@ -14,7 +14,7 @@ pub(crate) enum Kind {
     UniHttpStream,
 }
 
-impl Kind {
+impl Transport {
     pub(crate) const ALL: [Self; 6] = [
         Self::WebSocket,
         Self::Sse,
@@ -40,7 +40,7 @@ impl Kind {
 /// A transport and the form of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wire {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Transport,
     pub(crate) form: Form,
 }
 
@@ -56,38 +56,40 @@ pub(crate) struct Unsent {
 impl Wire {
     /// Whether clients cannot send commands.
     pub(crate) fn is_unidirectional(self) -> bool {
-        matches!(self.kind, Kind::UniWebSocket | Kind::UniSse | Kind::UniHttpStream)
+        matches!(self.kind, Transport::UniWebSocket | Transport::UniSse | Transport::UniHttpStream)
     }
 
     /// Whether clients send their commands by requests of their own.
     pub(crate) fn is_emulated(self) -> bool {
-        matches!(self.kind, Kind::Sse | Kind::HttpStream)
+        matches!(self.kind, Transport::Sse | Transport::HttpStream)
     }
 
     pub(crate) fn is_websocket(self) -> bool {
-        matches!(self.kind, Kind::WebSocket | Kind::UniWebSocket)
+        matches!(self.kind, Transport::WebSocket | Transport::UniWebSocket)
     }
 
     /// Appends a message that was encoded in this wire's form.
     pub(crate) fn frame(self, message: &[u8], out: &mut Vec<u8>) {
         match (self.kind, self.form) {
-            (Kind::WebSocket | Kind::UniWebSocket, Form::Json) => frame::text(out, message),
-            (Kind::WebSocket | Kind::UniWebSocket, Form::Protobuf) => {
+            (Transport::WebSocket | Transport::UniWebSocket, Form::Json) => {
+                frame::text(out, message)
+            }
+            (Transport::WebSocket | Transport::UniWebSocket, Form::Protobuf) => {
                 let mut whole = Vec::with_capacity(message.len() + 4);
                 varint(&mut whole, message.len() as u64);
                 whole.extend_from_slice(message);
                 frame::binary(out, &whole);
             }
-            (Kind::Sse | Kind::UniSse, _) => {
+            (Transport::Sse | Transport::UniSse, _) => {
                 out.extend_from_slice(b"data: ");
                 out.extend_from_slice(message);
                 out.extend_from_slice(b"\n\n");
             }
-            (Kind::HttpStream | Kind::UniHttpStream, Form::Json) => {
+            (Transport::HttpStream | Transport::UniHttpStream, Form::Json) => {
                 out.extend_from_slice(message);
                 out.push(b'\n');
             }
-            (Kind::HttpStream | Kind::UniHttpStream, Form::Protobuf) => {
+            (Transport::HttpStream | Transport::UniHttpStream, Form::Protobuf) => {
                 varint(out, message.len() as u64);
                 out.extend_from_slice(message);
             }

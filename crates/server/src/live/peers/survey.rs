@@ -15,7 +15,7 @@ use engine::Engine;
 use http1::response;
 use live_protocol::control::{self, Message, SurveyRequest, SurveyResponse};
 
-use super::super::api::{Decoded, JSON, Shape, Work, method_of, note};
+use super::super::api::{Decoded, JSON, ReplyForm, Work, method_of, note};
 use super::super::emulation::Emulation;
 use super::super::hub::{AnswerForm, Cx, Hub};
 use super::super::transport::with_hub;
@@ -221,7 +221,7 @@ pub(in super::super) enum Waits {
     /// For the channels of other servers, that match a pattern.
     Channels(String),
     /// For the broker.
-    Broker(Vec<Decoded>, Shape),
+    Broker(Vec<Decoded>, ReplyForm),
     /// For the history of a topic; with `true`, an error is one of HTTP.
     Topic(History, bool),
 }
@@ -280,7 +280,7 @@ impl Hub {
     }
 
     /// Does what a client of the API asks for, of which the broker has a part.
-    fn answer_later(&mut self, cx: &mut Cx<'_>, id: u64, asked: Vec<Decoded>, shape: Shape) {
+    fn answer_later(&mut self, cx: &mut Cx<'_>, id: u64, asked: Vec<Decoded>, shape: ReplyForm) {
         let began = self.options().prometheus.then(Instant::now);
         let plan = |asked| match asked {
             Ok(asked) => self.api_plan(cx, asked),

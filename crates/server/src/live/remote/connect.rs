@@ -13,7 +13,7 @@ use engine::log;
 
 use super::super::mail::Mail;
 use super::shard::{Link, Shard};
-use super::{At, Kind, Letters, Message, post};
+use super::{At, Letters, Message, MessageKind, post};
 
 /// Between two looks whether a shard is there, and two attempts to reach it for the first time.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -104,7 +104,8 @@ async fn messages(shard: Arc<Shard>, link: Arc<Link>, at: At) {
         for message in some(|| link.subscriptions.next_message()).await {
             match message {
                 BrokerMessage::Message { channel, message } => {
-                    let message = Message::new(Kind::Channel, channel, message, &shard.waiting);
+                    let message =
+                        Message::new(MessageKind::Channel, channel, message, &shard.waiting);
                     address(&shard, &mut letters, message);
                 }
                 BrokerMessage::Gap { .. } => {
@@ -165,13 +166,17 @@ async fn own_messages(shard: Arc<Shard>, link: Arc<Link>, at: At) {
             let payload = message.payload.clone();
             match name.strip_prefix(&prefix) {
                 Some(name) if name == "control" || name.starts_with("node.") => {
-                    let message =
-                        Message::new(Kind::Control, name.to_owned(), payload, &shard.waiting);
+                    let message = Message::new(
+                        MessageKind::Control,
+                        name.to_owned(),
+                        payload,
+                        &shard.waiting,
+                    );
                     letters.entry(0).or_default().push(Mail::Message(Arc::new(message)));
                 }
                 _ => {
                     let message =
-                        Message::new(Kind::Plain, name.to_owned(), payload, &shard.waiting);
+                        Message::new(MessageKind::Plain, name.to_owned(), payload, &shard.waiting);
                     address(&shard, &mut letters, message);
                 }
             }

@@ -43,7 +43,7 @@ const FINISHES: Duration = Duration::from_secs(2);
 /// A message of a channel that is followed.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(super) kind: Kind,
+    pub(super) kind: MessageKind,
     /// The channel.
     pub(super) name: String,
     pub(super) payload: Bytes,
@@ -51,7 +51,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    fn new(kind: Kind, name: String, payload: Bytes, waiting: &Arc<AtomicUsize>) -> Self {
+    fn new(kind: MessageKind, name: String, payload: Bytes, waiting: &Arc<AtomicUsize>) -> Self {
         let bytes = MESSAGE_BYTES + payload.len();
         waiting.fetch_add(bytes, Relaxed);
         Self { kind, name, payload, _weight: Weight(Arc::clone(waiting), bytes) }
@@ -73,7 +73,7 @@ impl Drop for Weight {
 
 /// What a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MessageKind {
     /// Subscribers of a channel.
     Channel,
     /// This server; the name is without the prefix.
