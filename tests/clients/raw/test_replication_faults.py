@@ -187,6 +187,45 @@ class Faults(unittest.TestCase):
         self.assertEqual(held, [None])
         self.assertEqual(asked, [ASK, ASK])
 
+    def test_a_copy_without_an_end(self):
+        """The replica keeps its data and takes no more memory, whatever a primary goes on sending in place of a copy."""
+        head, full, _ = primary_bytes()
+        lines = [line + b"\r\n" for line in head.split(b"\r\n")[:-1]]
+        # A string `kN` of 1 KiB in an RDB file: the same key again and again would be refused.
+        entries = b"".join(b"\x00\x06" + b"%06d" % n + b"\x44\x00" + b"x" * 1024 for n in range(1000))
+        endless = {
+            "a line": (b"$", b"1" * MIB),
+            "newlines": (b"", b"\n" * MIB),
+            "a copy": (b"$EOF:" + b"a" * 40 + b"\r\nREDIS0011\xfe\x00", entries),
+            "a copy with a length": (b"$%d\r\nREDIS0011\xfe\x00" % (1 << 40), entries),
+            "no copy": (b"$EOF:" + b"a" * 40 + b"\r\n", b"\x00" * MIB),
+        }
+        for name, (first, chunk) in endless.items():
+            with self.subTest(name), socket.create_server(("127.0.0.1", 0)) as door, Server() as r, Client(r.port) as own:
+                own("SET", "k", "v")
+                before, ended = r.rss_bytes(), threading.Event()
+
+                def serve(first=first, chunk=chunk, door=door, ended=ended):
+                    sock, _ = door.accept()
+                    with sock:
+                        sock.settimeout(20)
+                        try:
+                            for answer in (lines[0], b"".join(lines[1:]), full + first):
+                                sock.recv(4096)
+                                sock.sendall(answer)
+                            for _ in range(128):
+                                sock.sendall(chunk)
+                        except OSError:
+                            pass
+                    ended.set()
+
+                threading.Thread(target=serve, daemon=True).start()
+                own("REPLICAOF", "127.0.0.1", door.getsockname()[1])
+                wait_until(ended.is_set, f"{name} is taken, or refused")
+                own("REPLICAOF", "NO", "ONE")
+                self.assertEqual(own("GET", "k"), b"v")
+                self.assertLess(r.rss_bytes() - before, 64 * MIB)
+
     def test_a_replica_asks_for_what_is_not_there(self):
         with Server(*QUICK, "--repl-backlog-size", 16384) as p, Client(p.port) as c:
             with Redis() as r:
