@@ -122,7 +122,9 @@ impl Gated {
     }
 }
 
-/// What a connection does next, by what comes first.
+/// What a connection does next, by what comes first. It is derived from the reasons, and not stored: several of them can
+/// hold at the same time (a connection that is to be closed still sends, one that waits can be crowded), and each is set
+/// and taken back where it arises. Code that acts on a connection asks for its state, and for no single reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     /// It is neither read from nor executed: it waits until a thread has less to deliver.
