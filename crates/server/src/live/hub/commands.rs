@@ -252,7 +252,9 @@ impl Hub {
 
     pub(super) fn count_published(&self, cx: &Cx<'_>, channel: &str) {
         cx.shared.engine.live.published.fetch_add(1, Relaxed);
-        if let Ok(found) = self.options.channel.find(channel) {
+        if let Some(there) = self.channels.get(channel) {
+            there.counts.published.fetch_add(1, Relaxed);
+        } else if let Ok(found) = self.options.channel.find(channel) {
             self.live.counts(&found.namespace.name).published.fetch_add(1, Relaxed);
         }
     }

@@ -85,13 +85,13 @@ impl Hub {
 
     pub(super) fn deliver(&mut self, cx: &mut Cx<'_>, channel: &str, message: &[u8]) {
         match Envelope::of(message) {
-            // Only records are publications of a topic.
-            Some(Envelope::Publication { .. }) if self.is_topic(channel) => {}
             Some(Envelope::Publication { offset, epoch, previous, publication }) => {
                 if let Some(mut arrived) = arrived((offset, epoch), previous, publication) {
                     // The time is for servers. Clients are not told it.
                     let time = std::mem::take(&mut arrived.publication.time);
-                    self.heard_publication(cx, channel, time);
+                    if !self.hear_publication(cx, channel, time) {
+                        return;
+                    }
                     if self.is_late(cx, time) {
                         self.end_positioned(cx, channel);
                     }
@@ -112,14 +112,18 @@ impl Hub {
         }
     }
 
-    /// Counts a publication of a time, in Unix milliseconds.
-    fn heard_publication(&self, cx: &Cx<'_>, channel: &str, time: u64) {
-        let Some(there) = self.channels.get(channel) else { return };
+    /// Counts a publication of a time, in Unix milliseconds. Returns whether it is for subscribers of this thread: only
+    /// records are publications of a topic.
+    fn hear_publication(&self, cx: &Cx<'_>, channel: &str, time: u64) -> bool {
+        let Some(there) = self.channels.get(channel).filter(|there| there.topic.is_none()) else {
+            return false;
+        };
         there.space.came[Pushed::Publication as usize].add(1);
         if time > 0 {
             let age = (cx.thread.cx.now as u64).saturating_sub(time);
             self.tally.lag.add(Duration::from_millis(age));
         }
+        true
     }
 
     /// Whether a publication of a time, in Unix milliseconds, was too long on its way; 0: its time is not known.
