@@ -2,7 +2,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const crypto = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -12,6 +11,7 @@ const { EventSource } = require('eventsource');
 const WebSocket = require('ws');
 const { connect } = require('./connect.js');
 const { freePort, start } = require('./server.js');
+const { now, token } = require('./token.js');
 
 const CONFIG = {
   client: {
@@ -59,13 +59,6 @@ const CONFIG = {
   uni_http_stream: { enabled: true },
   uni_websocket: { enabled: true },
 };
-
-const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
-function token(claims) {
-  const text = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`;
-  return `${text}.${crypto.createHmac('sha256', 'secret').update(text).digest('base64url')}`;
-}
-const now = () => Math.floor(Date.now() / 1000);
 
 let server;
 let dir;

@@ -2,7 +2,6 @@
 'use strict';
 
 const assert = require('node:assert/strict');
-const crypto = require('node:crypto');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -11,6 +10,7 @@ const { Centrifuge } = require('centrifuge');
 const WebSocket = require('ws');
 const { connect } = require('./connect.js');
 const { freePort, start } = require('./server.js');
+const { now, token } = require('./token.js');
 
 const OPEN = Object.fromEntries(['subscribe', 'publish', 'presence', 'history']
   .flatMap((what) => [[`allow_${what}_for_client`, true], [`allow_${what}_for_anonymous`, true]]));
@@ -41,13 +41,6 @@ const CONFIG = {
   proxies: [{ name: 'lost', endpoint: 'function:nothing' }],
   http_api: { key: 'K' },
 };
-
-const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
-function token(claims) {
-  const text = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`;
-  return `${text}.${crypto.createHmac('sha256', 'secret').update(text).digest('base64url')}`;
-}
-const now = () => Math.floor(Date.now() / 1000);
 
 let server;
 let dir;

@@ -13,13 +13,13 @@ const { Centrifuge } = require('centrifuge');
 const WebSocket = require('ws');
 const { Application } = require('./application.js');
 const { freePort, start } = require('./server.js');
+const { part } = require('./token.js');
 
 const KINDS = {
   ES256: () => crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   RS256: () => crypto.generateKeyPairSync('rsa', { modulusLength: 2048 }),
   EdDSA: () => crypto.generateKeyPairSync('ed25519'),
 };
-const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const event = (emitter, name) => new Promise((resolve) => emitter.once(name, resolve));
 
 // A key with a name, as applications have it.

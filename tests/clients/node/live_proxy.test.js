@@ -13,6 +13,7 @@ const WebSocket = require('ws');
 const { Application, FAILURES } = require('./application.js');
 const { connect } = require('./connect.js');
 const { freePort, start } = require('./server.js');
+const { now } = require('./token.js');
 
 let dir;
 let app;
@@ -20,7 +21,6 @@ let server;
 let web;
 const open = [];
 
-const now = () => Math.floor(Date.now() / 1000);
 const event = (emitter, name) => new Promise((resolve) => emitter.once(name, resolve));
 const file = (name) => path.join(dir, name);
 

@@ -58,7 +58,7 @@ pub(crate) use mail::Mail;
 pub(crate) use proxies::{Asked, Figures as ProxyFigures, STEPS_MS};
 pub(crate) use remote::BrokerFigures;
 use remote::Remote;
-pub(crate) use tally::{BROADCAST_US, Key, LAG_US, Measured, PING_US, Pushed, Space, Sum};
+pub(crate) use tally::{BROADCAST_US, Key, LAG_US, Measured, NAMES, PING_US, Pushed, Space, Sum};
 pub(crate) use transport::answer;
 
 /// Thread, client number, and how commands are sent, by session.

@@ -11,8 +11,8 @@ use super::Page;
 use super::live::proxy_times;
 use super::names::MetricKind::{self, Counter, Gauge};
 use crate::live::{
-    Asked, BROADCAST_US, Figures, Key, LAG_US, Live, Measured, PING_US, ProxyFigures, Pushed,
-    STEPS_MS, Space, Sum, Transport,
+    Asked, BROADCAST_US, Figures, Key, LAG_US, Live, Measured, NAMES, PING_US, ProxyFigures,
+    Pushed, STEPS_MS, Space, Sum, Transport,
 };
 
 type All = BTreeMap<String, Figures>;
@@ -231,7 +231,7 @@ fn recoveries(all: &All, page: &mut Page) {
 fn connections(sum: &Sum, page: &mut Page) {
     let (mut accepted, mut inflight): (Samples<'_>, Samples<'_>) = (Vec::new(), Vec::new());
     for kind in Transport::ALL {
-        for names in 0..4 {
+        for names in 0..NAMES {
             let (mut begun, mut ended) = (0, 0);
             for tally in &sum.threads {
                 let spans = &tally.connections[kind as usize][names];
